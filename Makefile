@@ -1,0 +1,66 @@
+# One entry point for people and for CI. Every target sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test test-slow test-lowest lint format docs bench clean
+
+help:
+	@echo "make demo         set up, then run the main job on embedded data"
+	@echo "make test         set up, then run the tests with coverage"
+	@echo "make test-slow    the long simulations"
+	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
+	@echo "make lint         ruff, mypy --strict, import-linter"
+	@echo "make docs         the documentation, warnings are errors"
+	@echo "make bench        every benchmark in benchmarks/"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps keep a second run from touching pip at all.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[export]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	$(BIN)/buttress demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report=term
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+test-lowest:
+	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint tests/lowest.txt --editable "." pytest hypothesis
+	$(VENV)-lowest/bin/python -m pytest -q -m smoke tests -p no:cacheprovider
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.dev
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) $(VENV)-lowest docs/_build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,94 @@
+"""Classification when the labels cannot be trusted and a wrong answer costs more than no answer.
+
+Public names are loaded on first use, so that ``import buttress`` and ``buttress --help``
+cost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from buttress._version import __version__
+
+if TYPE_CHECKING:
+    from buttress.classifiers import (
+        ChowRejector,
+        DoubleHingeClassifier,
+        DoubleRampClassifier,
+        GeneralizedHingeClassifier,
+        KernelPegasos,
+        KernelPerceptron,
+        LeakyHockeyStickClassifier,
+        MinimaxProbabilityMachine,
+        Norma,
+        PARampClassifier,
+        RampClassifier,
+        UncertaintySetClassifier,
+    )
+    from buttress.model_selection import (
+        DoubleRampClassifierCV,
+        LeakyHockeyStickClassifierCV,
+        RademacherSelector,
+        RampClassifierCV,
+        UncertaintySetClassifierCV,
+        cross_validate_reject,
+    )
+    from buttress.persistence import load, save
+
+_HOME = {
+    "LeakyHockeyStickClassifier": "classifiers",
+    "LeakyHockeyStickClassifierCV": "model_selection",
+    "RampClassifier": "classifiers",
+    "RampClassifierCV": "model_selection",
+    "PARampClassifier": "classifiers",
+    "KernelPerceptron": "classifiers",
+    "KernelPegasos": "classifiers",
+    "Norma": "classifiers",
+    "DoubleRampClassifier": "classifiers",
+    "DoubleRampClassifierCV": "model_selection",
+    "DoubleHingeClassifier": "classifiers",
+    "GeneralizedHingeClassifier": "classifiers",
+    "ChowRejector": "classifiers",
+    "UncertaintySetClassifier": "classifiers",
+    "UncertaintySetClassifierCV": "model_selection",
+    "MinimaxProbabilityMachine": "classifiers",
+    "RademacherSelector": "model_selection",
+    "cross_validate_reject": "model_selection",
+    "save": "persistence",
+    "load": "persistence",
+}
+
+__all__ = [
+    "ChowRejector",
+    "DoubleHingeClassifier",
+    "DoubleRampClassifier",
+    "DoubleRampClassifierCV",
+    "GeneralizedHingeClassifier",
+    "KernelPegasos",
+    "KernelPerceptron",
+    "LeakyHockeyStickClassifier",
+    "LeakyHockeyStickClassifierCV",
+    "MinimaxProbabilityMachine",
+    "Norma",
+    "PARampClassifier",
+    "RademacherSelector",
+    "RampClassifier",
+    "RampClassifierCV",
+    "UncertaintySetClassifier",
+    "UncertaintySetClassifierCV",
+    "__version__",
+    "cross_validate_reject",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"buttress.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'buttress' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOME))

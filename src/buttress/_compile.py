@@ -1,0 +1,29 @@
+"""One way to compile a loop with Numba.
+
+Every compiled function of the package is made here, so that the options are the same
+everywhere: cached on disk (a second process pays no compilation) and free of the GIL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+prange = numba.prange
+
+
+def compiled(**options: Any) -> Callable[[Function], Function]:
+    """Compile the decorated function with Numba in nopython mode.
+
+    Parameters
+    ----------
+    **options
+        Passed to ``numba.njit``; ``cache`` and ``nogil`` are on unless given.
+    """
+    return cast(
+        "Callable[[Function], Function]", numba.njit(**({"cache": True, "nogil": True} | options))
+    )

@@ -1,0 +1,80 @@
+"""The width of a kernel: ``gamma="scale"``, ``"auto"``, ``"median"`` or a number."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import pdist
+
+from buttress._arrays import Array
+
+# Rows looked at for the median: enough for two digits, and 2 million distances.
+_MEDIAN_ROWS = 2000
+
+
+def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
+    """Turn the estimator's ``gamma`` into a number.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto", "median"} or float
+        "scale" is ``1 / (n_features * X.var())``, "auto" is ``1 / n_features`` (both as in
+        scikit-learn), "median" is one over the median squared distance of two distinct rows.
+    X : array or sparse matrix of shape (n, p)
+        All training rows; folds share the width.
+    weight : array of shape (n,), optional
+        An integer weight counts as that many copies of the row.
+
+    Examples
+    --------
+    >>> resolve_gamma("auto", np.zeros((3, 4)))
+    0.25
+    """
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            variance = _variance(X, weight)
+            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma == "median":
+            return _inverse_median(X, weight)
+    elif isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 <= gamma < np.inf:
+        return float(gamma)
+    raise ValueError(
+        f"gamma={gamma!r} is not accepted: expected 'scale', 'auto', 'median' or a "
+        "non-negative finite number."
+    )
+
+
+def _variance(X: Any, weight: Array | None) -> float:
+    """The variance of all entries, each row counted with its weight."""
+    n, p = X.shape
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    total = w.sum() * p
+    if sparse.issparse(X):
+        mean = float(w @ np.asarray(X.sum(axis=1)).ravel()) / total
+        square = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) / total
+        return max(square - mean * mean, 0.0)
+    rows = np.asarray(X, dtype=np.float64)
+    mean = float(w @ rows.sum(axis=1)) / total
+    return float(w @ ((rows - mean) ** 2).sum(axis=1)) / total
+
+
+def _inverse_median(X: Any, weight: Array | None) -> float:
+    n = X.shape[0]
+    rows = np.arange(n) if n <= _MEDIAN_ROWS else np.linspace(0, n - 1, _MEDIAN_ROWS).astype(int)
+    dense = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    distances = pdist(np.asarray(dense, dtype=np.float64), "sqeuclidean")
+    i, j = np.triu_indices(len(rows), k=1)
+    # Pairs of equal rows say nothing of the width, and copies of one row would add such pairs.
+    distinct = distances > 0
+    if not distinct.any():
+        return 1.0
+    distances, i, j = distances[distinct], i[distinct], j[distinct]
+    pair_weight = np.ones(len(distances)) if weight is None else weight[rows][i] * weight[rows][j]
+    order = np.argsort(distances)
+    reached = np.cumsum(pair_weight[order])
+    return float(1.0 / distances[order][np.searchsorted(reached, 0.5 * reached[-1])])
