@@ -1,0 +1,45 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile(
+    "buttress", deadline=None, max_examples=25, derandomize=True, print_blob=True
+)
+hypothesis.settings.load_profile("buttress")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of benchmark data; the test is skipped where there is none."""
+    folder = os.environ.get("BUTTRESS_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("set BUTTRESS_DATA to the folder of benchmark data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Callable[[str], tuple[dict[str, np.ndarray], Any]]:
+    """Load an independent high-precision solution by name: its arrays and its parameters."""
+    folder = os.environ.get("BUTTRESS_ORACLE")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("set BUTTRESS_ORACLE to the folder of reference solutions")
+
+    def load(name: str) -> tuple[dict[str, np.ndarray], Any]:
+        arrays = {}
+        if (Path(folder) / f"{name}.npz").exists():
+            with np.load(Path(folder) / f"{name}.npz") as stored:
+                arrays = dict(stored)
+        description = Path(folder) / f"{name}.json"
+        return arrays, json.loads(description.read_text()) if description.exists() else None
+
+    return load
