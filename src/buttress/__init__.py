@@ -6,9 +6,9 @@ cost nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from buttress._lazy import attach
 from buttress._version import __version__
 
 if TYPE_CHECKING:
@@ -84,11 +84,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"buttress.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'buttress' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOME))
+__getattr__, __dir__ = attach(__name__, _HOME)

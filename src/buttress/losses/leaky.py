@@ -1,0 +1,100 @@
+"""The leaky hockey stick loss and the family L_r that ends in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from buttress._arrays import Array
+
+# exp() of anything above overflows float64.
+_LARGEST_EXPONENT = 709.0
+
+
+@dataclass(frozen=True)
+class LeakyHockeyStick:
+    """The loss ``1 - u`` for margins u <= 1 that goes on falling beyond, ever more slowly.
+
+    For a margin ``u > 1`` its value is ``-log u`` (``r = inf``, the leaky hockey stick) or
+    ``r (1 - u^(1/r))`` (the family L_r, 1 < r < inf). It is convex, once continuously
+    differentiable, strictly decreasing, 1-Lipschitz and unbounded below.
+
+    Parameters
+    ----------
+    r : float in (1, inf], default=inf
+        How fast the loss falls beyond margin 1; smaller values fall faster.
+
+    References
+    ----------
+    .. [1] O. Kwon and H. Zou, "Leaky hockey stick loss: the first negatively divergent
+       margin-based loss function for classification", JMLR 24, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = LeakyHockeyStick()
+    >>> loss.value(np.array([-1.0, 1.0, np.e])).tolist()
+    [2.0, 0.0, -1.0]
+    >>> loss.derivative(np.array([0.0, 2.0])).tolist()
+    [-1.0, -0.5]
+    """
+
+    r: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.r > 1:
+            raise ValueError(f"r={self.r!r} is out of range: expected a number in (1, inf].")
+
+    @property
+    def curvature_bound(self) -> float:
+        """Largest second derivative, reached at u = 1 from above: (r - 1) / r."""
+        return 1.0 - 1.0 / self.r
+
+    def value(self, u: Array) -> Array:
+        """L_r at the margins `u`."""
+        u = np.asarray(u)
+        beyond = _log_beyond_one(u)
+        leak = -beyond if math.isinf(self.r) else -self.r * np.expm1(beyond / self.r)
+        return np.asarray(np.where(u <= 1, 1 - u, leak))
+
+    def derivative(self, u: Array) -> Array:
+        """The derivative, in [-1, 0)."""
+        return np.asarray(-np.exp((1.0 / self.r - 1.0) * _log_beyond_one(u)))
+
+    def curvature(self, u: Array) -> Array:
+        """The second derivative; zero up to and including u = 1."""
+        bent = self.curvature_bound * np.exp((1.0 / self.r - 2.0) * _log_beyond_one(u))
+        return np.asarray(np.where(np.asarray(u) > 1, bent, np.zeros_like(bent)))
+
+    def conjugate(self, s: Array) -> Array:
+        """Fenchel conjugate ``sup_u s u - L(u)``: finite for s in [-1, 0), infinite elsewhere."""
+        slope = -np.asarray(s)
+        inside = (slope > 0) & (slope <= 1)
+        log_slope = np.log(np.where(inside, slope, 1.0))
+        if math.isinf(self.r):
+            finite = -1.0 - log_slope
+        else:
+            # -r + (r - 1) slope^(-1/(r-1)), in logs: near r = 1 the power itself overflows.
+            exponent = -log_slope / (self.r - 1.0)
+            finite = (self.r - 1.0) * np.expm1(np.minimum(exponent, _LARGEST_EXPONENT)) - 1.0
+            inside &= exponent <= _LARGEST_EXPONENT
+        return np.asarray(np.where(inside, finite, np.inf))
+
+    def dual_value(self, s: Array) -> Array:
+        """The loss's part of the dual objective at slope magnitude `s`: ``-L*(-s)``."""
+        return -self.conjugate(-np.asarray(s))
+
+    def tail_exponent(self) -> float:
+        """Exponent e of the scaling tail of the regularisation path.
+
+        Once all margins are at least 1 at penalty alpha_0, the solution at a smaller alpha
+        is that one times ``(alpha_0 / alpha)^e``, intercept included.
+        """
+        return 0.5 if math.isinf(self.r) else self.r / (2.0 * self.r - 1.0)
+
+
+def _log_beyond_one(u: Array) -> Array:
+    """log(max(u, 1)): the branch not taken is evaluated at 1 and cannot overflow."""
+    return np.asarray(np.log(np.maximum(u, 1)))

@@ -1,0 +1,57 @@
+"""Cross-validation folds as index sets, checked before any work is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from buttress._arrays import IntArray
+
+Fold = tuple[IntArray, IntArray]
+
+
+def classification_folds(
+    cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None = None
+) -> list[Fold]:
+    """The (train, test) index pairs of any scikit-learn splitter.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of index pairs
+        As in scikit-learn; an integer means stratified folds.
+    X : array or sparse matrix of shape (n, p)
+    y : array of shape (n,)
+        Labels (or their codes).
+    groups : array of shape (n,), optional
+
+    Raises
+    ------
+    ValueError
+        When the training part of a fold lacks a class: the message says which fold, which
+        class and what to do.
+
+    Examples
+    --------
+    >>> folds = classification_folds(2, np.zeros((4, 1)), np.array([0, 0, 1, 1]))
+    >>> [test.tolist() for _, test in folds]
+    [[0, 2], [1, 3]]
+    """
+    splitter = check_cv(cv, y, classifier=True)
+    folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+    if not folds:
+        raise ValueError(f"cv={cv!r} gives no folds.")
+    classes = np.unique(y)
+    for number, (train, test) in enumerate(folds):
+        missing = np.setdiff1d(classes, y[train])
+        if len(missing):
+            raise ValueError(
+                f"Fold {number} of cv={cv!r} has no training rows of class "
+                f"{', '.join(map(str, missing.tolist()))}. Use stratified folds "
+                "(StratifiedKFold), fewer folds, or drop the class."
+            )
+        if len(test) == 0:
+            raise ValueError(f"Fold {number} of cv={cv!r} has no test rows. Use fewer folds.")
+    return folds
