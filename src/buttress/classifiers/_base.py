@@ -56,7 +56,7 @@ class Solution(Protocol):
     def converged(self) -> bool: ...
 
 
-class BaseMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
     """Labels from the sign (or the largest) of `decision_function`."""
 
     classes_: NDArray[Any]
@@ -195,7 +195,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         self.gamma_ = kernel.params.get("gamma")
         self.kernel_ = kernel
         # A refit with another kernel must not keep the weights of the last one.
-        vars(self).pop("coef_", None)
+        self.__dict__.pop("coef_", None)
         if kernel.name == "linear":
             if coef is None:
                 coef = dual_coef[:, used] @ data.X[used]

@@ -36,9 +36,9 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
     if isinstance(gamma, str):
         if gamma == "scale":
             variance = _variance(X, weight)
-            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+            return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
         if gamma == "auto":
-            return 1.0 / X.shape[1]
+            return float(1.0 / X.shape[1])
         if gamma == "median":
             return _inverse_median(X, weight)
     elif isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 <= gamma < np.inf:
@@ -57,10 +57,10 @@ def _variance(X: Any, weight: Array | None) -> float:
     if sparse.issparse(X):
         mean = float(w @ np.asarray(X.sum(axis=1)).ravel()) / total
         square = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) / total
-        return max(square - mean * mean, 0.0)
+        return float(max(square - mean * mean, 0.0))
     rows = np.asarray(X, dtype=np.float64)
     mean = float(w @ rows.sum(axis=1)) / total
-    return float(w @ ((rows - mean) ** 2).sum(axis=1)) / total
+    return float(w @ ((rows - mean) ** 2).sum(axis=1) / total)
 
 
 def _inverse_median(X: Any, weight: Array | None) -> float:
