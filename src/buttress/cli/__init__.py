@@ -1,1 +1,46 @@
-"""cli"""
+"""The command line: thin over the library, and quick to answer.
+
+Every command lives in a module of its own, ``buttress.cli.<command>``, which holds a
+`typer.Typer` named ``app`` (one function for a command, several for a group of them). A module
+is imported only when its command runs, so heavy imports may stand anywhere in it; the group
+itself imports Typer and nothing else.
+
+A command reports a wrong option, file or column by raising `typer.BadParameter` (exit code 2)
+and a failure by raising `buttress.cli._console.CommandError`, `OSError` or `ValueError` (exit
+code 1). `main` turns each into one line on the standard error stream.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``buttress``; the process's own when not given.
+
+    Returns
+    -------
+    int
+        0 done, 1 a failure, 2 wrong use.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    buttress 0.1.0
+    0
+    """
+    from buttress.cli._app import run
+
+    try:
+        return run(list(sys.argv[1:] if arguments is None else arguments))
+    except BrokenPipeError:
+        # The reader (head, less) left: not a failure, and nothing more can be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
