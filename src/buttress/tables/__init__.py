@@ -1,0 +1,22 @@
+"""Tables of mixed columns: read from files, turned into numbers, classified.
+
+The command line is built on this package, so a model fitted there and one fitted in Python
+with the same settings are the same model.
+"""
+
+from __future__ import annotations
+
+from buttress.tables._table import Table, TableError, as_table
+from buttress.tables.classifier import TableClassifier
+from buttress.tables.encoder import TableEncoder
+from buttress.tables.reading import iter_table, read_table
+
+__all__ = [
+    "Table",
+    "TableClassifier",
+    "TableEncoder",
+    "TableError",
+    "as_table",
+    "iter_table",
+    "read_table",
+]

@@ -1,0 +1,184 @@
+"""Columns by name: numbers as float64 with NaN, text as str with None."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import BoolArray
+
+
+class TableError(ValueError):
+    """A file or table that cannot be used; the message names the column or line at fault."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        A numeric column is float64 with NaN for a missing value; a text column is an object
+        array of str with None for a missing value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table({"age": np.array([31.0, np.nan]), "city": np.array(["Oslo", None], object)})
+    >>> len(table), table.names, table.missing()
+    (2, ['age', 'city'], {'age': 1, 'city': 1})
+    """
+
+    columns: dict[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self), len(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in order."""
+        return list(self.columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise TableError(
+                f"there is no column {name!r}; the columns are {listed(self.names)}"
+            ) from None
+
+    def take(self, rows: Any) -> Table:
+        """The rows of these positions, or where this mask is true."""
+        return Table({name: values[rows] for name, values in self.columns.items()})
+
+    def without(self, *names: str) -> Table:
+        """All columns but these."""
+        return Table({name: values for name, values in self.columns.items() if name not in names})
+
+    def missing(self) -> dict[str, int]:
+        """Number of missing values of every column that has some."""
+        counts = {name: int(is_missing(values).sum()) for name, values in self.columns.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    def complete(self) -> BoolArray:
+        """Which rows have no missing value."""
+        mask = np.ones(len(self), dtype=bool)
+        for values in self.columns.values():
+            mask &= ~is_missing(values)
+        return mask
+
+
+def is_number(values: NDArray[Any]) -> bool:
+    """Whether a column of a table is numeric."""
+    return values.dtype.kind == "f"
+
+
+def is_missing(values: NDArray[Any]) -> BoolArray:
+    """Which entries of a column are missing."""
+    if is_number(values):
+        return np.asarray(np.isnan(values))
+    return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
+
+
+def listed(names: Iterable[Any], limit: int = 8) -> str:
+    """Names for a message: quoted, and not more than a few.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    every = [repr(str(name)) for name in names]
+    more = len(every) - limit
+    return ", ".join(every[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def as_table(data: Any, names: Iterable[str] | None = None) -> Table:
+    """A table from what users have: a data frame, a dict of columns, or a matrix.
+
+    Parameters
+    ----------
+    data : Table, pandas or polars DataFrame, mapping of columns, or 2-D array
+        Booleans are text ("True", "False"), as they are in a CSV file.
+    names : iterable of str, optional
+        Names of the columns of a matrix; "x0", "x1", ... when not given.
+
+    Examples
+    --------
+    >>> as_table({"age": [31, 40], "city": ["Oslo", None]})["city"]
+    array(['Oslo', None], dtype=object)
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, Mapping):
+        table = Table({str(name): as_column(values) for name, values in data.items()})
+    elif hasattr(data, "columns"):
+        if len(set(data.columns)) != len(list(data.columns)):
+            raise TableError(f"column names are not unique: {listed(data.columns)}")
+        table = Table({str(name): as_column(data[name]) for name in data.columns})
+    else:
+        matrix = np.asarray(data)
+        if matrix.ndim != 2:
+            raise TableError(f"expected a table or a matrix, got an array of shape {matrix.shape}")
+        keys = [f"x{i}" for i in range(matrix.shape[1])] if names is None else list(names)
+        if len(keys) != matrix.shape[1]:
+            raise TableError(f"expected {len(keys)} columns, got {matrix.shape[1]}")
+        table = Table({key: as_column(matrix[:, i]) for i, key in enumerate(keys)})
+    lengths = {len(values) for values in table.columns.values()}
+    if len(lengths) > 1:
+        raise TableError(f"columns differ in length: {sorted(lengths)}")
+    return table
+
+
+def as_column(values: Any) -> NDArray[Any]:
+    """One column as float64, or as text when any of its values is not a number."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64)
+    if array.dtype.kind in "mM":
+        raise TableError("dates and times are not supported: turn them into numbers or text")
+    entries = array.tolist()
+    gone = [_is_gone(entry) for entry in entries]
+    if not all(gone) and all(
+        g or (isinstance(entry, (int, float)) and not isinstance(entry, bool))
+        for g, entry in zip(gone, entries, strict=True)
+    ):
+        return np.array(
+            [np.nan if g else float(e) for g, e in zip(gone, entries, strict=True)], dtype=float
+        )
+    column = np.empty(len(entries), dtype=object)
+    column[:] = [None if g else text_of(e) for g, e in zip(gone, entries, strict=True)]
+    return column
+
+
+def as_text(values: NDArray[Any]) -> NDArray[Any]:
+    """A column as text, whole numbers without a decimal point."""
+    if not is_number(values):
+        return values
+    column = np.empty(len(values), dtype=object)
+    column[:] = [None if value != value else text_of(value) for value in values.tolist()]
+    return column
+
+
+def text_of(value: Any) -> str:
+    """How a value is written in a file."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _is_gone(entry: Any) -> bool:
+    # pandas.NA compares as neither true nor false
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(entry, float) and entry != entry

@@ -1,0 +1,196 @@
+"""A classifier of tables: encoder and estimator as one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from buttress._arrays import Array, BoolArray
+from buttress.tables._table import Table, TableError, as_table, as_text, is_missing, is_number
+from buttress.tables.encoder import TableEncoder, refuse_missing
+
+
+class TableClassifier(ClassifierMixin, BaseEstimator):
+    """Any classifier, on tables of numbers and categories.
+
+    Everything that a prediction needs is inside: the columns, categories, means and scales,
+    the fitted estimator and the labels.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted on the encoded rows.
+    target : str, optional
+        The column of the labels. It may be in the table given to `fit` (with ``y=None``), and
+        is ignored in tables to predict.
+    missing : {"error", "impute", "drop-rows"}, default="error"
+        What a missing value does: raise with a count per column; be replaced by the median or
+        the most frequent value; or take its row out of `fit` (in `predict` it raises).
+    new_categories, extra_columns : {"error", "ignore"}, default="error"
+        As in `TableEncoder`.
+
+    Attributes
+    ----------
+    encoder_ : TableEncoder
+        From columns to numbers.
+    estimator_ : classifier
+        The fitted estimator.
+    classes_ : ndarray
+        The labels.
+    rows_ : ndarray of int
+        The rows used by `fit`: all of them, except with ``missing="drop-rows"``.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> table = {"age": [20, 40, 60, 80], "city": ["a", "b", "a", "b"], "y": ["n", "n", "p", "p"]}
+    >>> model = TableClassifier(SVC(), target="y").fit(table)
+    >>> model.predict({"city": ["b"], "age": [75]})
+    array(['p'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        target: str | None = None,
+        missing: str = "error",
+        new_categories: str = "error",
+        extra_columns: str = "error",
+    ) -> None:
+        self.estimator = estimator
+        self.target = target
+        self.missing = missing
+        self.new_categories = new_categories
+        self.extra_columns = extra_columns
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def fit(self, X: Any, y: Any = None) -> TableClassifier:
+        """Fit encoder and estimator.
+
+        Parameters
+        ----------
+        X : Table, data frame, mapping of columns, or matrix
+        y : array-like, optional
+            The labels; when not given, the column `target` of `X`.
+        """
+        table, labels = split_target(as_table(X), self.target, y)
+        rows = np.arange(len(table))
+        if self.missing == "drop-rows":
+            rows = np.flatnonzero(table.complete() & ~_no_label(labels))
+            if len(rows) == 0:
+                raise TableError("no row is left once those with a missing value are dropped")
+            table, labels = table.take(rows), labels[rows]
+        n_without = int(_no_label(labels).sum())
+        if n_without:
+            raise TableError(
+                f"{n_without} rows have no label in {self.target or 'y'!r}; "
+                "choose missing='drop-rows' to leave them out"
+            )
+        encoder = TableEncoder(self.missing, self.new_categories, self.extra_columns)
+        encoded = encoder.fit_transform(table)
+        estimator = clone(self.estimator).fit(encoded, class_labels(labels))
+        self.encoder_, self.estimator_, self.rows_ = encoder, estimator, rows
+        self.classes_ = estimator.classes_
+        self.n_features_in_ = encoder.n_features_in_
+        self.feature_names_in_ = encoder.feature_names_in_
+        return self
+
+    def encode(self, X: Any) -> Array:
+        """The rows as the estimator sees them.
+
+        Parameters
+        ----------
+        X : Table, data frame, mapping of columns, or matrix
+            Columns by name, in any order; the column `target`, if present, is not looked at.
+        """
+        check_is_fitted(self)
+        table = as_table(X, names=self.feature_names_in_)
+        if self.target is not None and self.target not in self.feature_names_in_:
+            table = table.without(self.target)
+        return self.encoder_.transform(table)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the estimator for every row; see `encode` for `X`."""
+        return np.asarray(self.estimator_.decision_function(self.encode(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row; see `encode` for `X`."""
+        return np.asarray(self.estimator_.predict(self.encode(X)))
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the estimator can abstain."""
+        check_is_fitted(self)
+        return hasattr(self.estimator_, "reject")
+
+    def reject(self, X: Any) -> BoolArray:
+        """Which rows the estimator would rather not answer; see `encode` for `X`."""
+        encoded = self.encode(X)
+        if not self.rejects:
+            return np.zeros(len(encoded), dtype=bool)
+        return np.asarray(self.estimator_.reject(encoded))
+
+    def predict_or_reject(self, X: Any, reject_label: Any = None) -> NDArray[Any]:
+        """The label of every row, or `reject_label` (masked when None) where it abstains."""
+        labels, rejected = self.predict(X), self.reject(X)
+        if reject_label is None:
+            return np.ma.MaskedArray(labels, mask=rejected)
+        kind = np.result_type(labels, np.asarray(reject_label))
+        if labels.dtype.kind != np.asarray(reject_label).dtype.kind:
+            kind = np.dtype(object)
+        return np.where(rejected, np.asarray(reject_label, dtype=kind), labels.astype(kind))
+
+
+def split_target(table: Table, target: str | None, y: Any = None) -> tuple[Table, NDArray[Any]]:
+    """Features and labels of a table; the labels may be one of its columns.
+
+    Returns
+    -------
+    Table
+        Without the column `target`.
+    ndarray
+    """
+    if y is None:
+        if target is None:
+            raise ValueError("y is None: give the labels, or name their column with target=")
+        labels = table[target]
+    else:
+        labels = np.asarray(y)
+    features = table.without(target) if target is not None else table
+    if len(labels) != len(features):
+        raise ValueError(f"y has {len(labels)} labels, X has {len(features)} rows.")
+    return features, labels
+
+
+def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as read from a file: whole numbers as int, all else as text.
+
+    Examples
+    --------
+    >>> class_labels(np.array([1.0, 2.0])), class_labels(np.array([0.5, 1.0]))
+    (array([1, 2]), array(['0.5', '1'], dtype='<U3'))
+    """
+    if labels.dtype.kind == "f":
+        if np.all(labels == np.rint(labels)) and np.all(np.abs(labels) < 2**53):
+            return labels.astype(np.int64)
+        return as_text(labels).astype(str)
+    return labels.astype(str) if labels.dtype.kind == "O" else labels
+
+
+def _no_label(labels: NDArray[Any]) -> BoolArray:
+    if is_number(labels) or labels.dtype.kind == "O":
+        return is_missing(labels)
+    return np.zeros(len(labels), dtype=bool)
+
+
+__all__ = ["TableClassifier", "class_labels", "refuse_missing", "split_target"]
