@@ -254,7 +254,7 @@ def area_under_risk_coverage(y: Any, pred: Any, score: Any, *, sample_weight: An
     return float(np.clip(area / weight.sum(), 0.0, 1.0))
 
 
-class RejectScorer(BaseEstimator):  # type: ignore[misc]
+class RejectScorer(BaseEstimator):
     """A scikit-learn scorer: minus the 0-d-1 risk, so that larger is better.
 
     Made by `reject_scorer`. A classifier (or a pipeline or search that ends in one) with a

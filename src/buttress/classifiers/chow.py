@@ -1,0 +1,240 @@
+"""Chow's rule around any classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from buttress._arrays import Array, BoolArray
+from buttress.classifiers._base import all_or_nothing
+from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._reject import RejectMixin, coverage_threshold, held_out_rows
+from buttress.metrics import half_gap
+
+
+class ChowRejector(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Give an answer only when its probability exceeds ``1 - d``: Chow's rule.
+
+    The generalised Bayes rule of the 0-d-1 loss, applied to the probabilities of any
+    classifier. It is the baseline that a classifier trained for rejection has to beat.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with ``predict_proba`` or ``decision_function``. It is cloned and fitted; put
+        an already fitted one in ``sklearn.frozen.FrozenEstimator``.
+    d : float in (0, 0.5], default=0.2
+        Cost of giving no answer, when a wrong one costs 1.
+    calibration : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        How scores become probabilities, by cross-fitting (``CalibratedClassifierCV``). None
+        takes ``predict_proba`` as it is; "auto" does so where the estimator has one and uses
+        "sigmoid" on its margins where it has not.
+    cv : int or splitter, default=5
+        Folds of the calibration.
+    target_coverage : float in (0, 1], optional
+        Instead of `d`: the share of rows that must get an answer. A quarter of the rows is
+        kept out of training, and the band is set on them; a new row is then answered with
+        probability at least `target_coverage` (and, without ties, at most one over their
+        number more), whatever the distribution. For more than two classes the band is one of
+        the distance of the two largest probabilities.
+    random_state : int, RandomState or None, default=None
+        For the choice of the rows kept out.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier, calibrated where asked.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    thresholds_ : ndarray of shape (2,) or (n_classes, 2)
+        The band on the scale of `decision_function`: ``(2d - 1, 1 - 2d)``.
+    n_features_in_ : int
+        Number of features, when the classifier knows it.
+    feature_names_in_ : ndarray
+        Their names, when the classifier knows them.
+
+    Notes
+    -----
+    A row is rejected when its largest probability is at most ``1 - d`` (below one half at
+    ``d = 0.5``, which never happens with two classes). The rule is optimal for true
+    probabilities, so it is as good as the calibration. Costs what the estimator costs, times
+    ``cv + 1`` at most when it is calibrated.
+
+    References
+    ----------
+    C. K. Chow, "On optimum recognition error and reject tradeoff", IEEE Transactions on
+    Information Theory 16(1), 1970.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ChowRejector(make_pipeline(StandardScaler(), LogisticRegression()), d=0.1)
+    >>> float(model.fit(X, y).reject(X).mean().round(2))
+    0.09
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        d: float = 0.2,
+        *,
+        calibration: str | None = "auto",
+        cv: Any = 5,
+        target_coverage: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.d = d
+        self.calibration = calibration
+        self.cv = cv
+        self.target_coverage = target_coverage
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> ChowRejector:
+        """Fit the classifier and, where asked, its calibration and the band.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Passed to the classifier.
+        **fit_params : dict
+            Passed to the classifier's `fit`.
+
+        Returns
+        -------
+        self
+        """
+        check_number("d", self.d, "(0, 0.5]")
+        check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
+        self._check_coverage()
+        model = self._model()
+        params = self._routed(sample_weight, fit_params)
+        if self.target_coverage is None:
+            self._fit_model(model, X, y, params)
+            band = 1.0 - 2.0 * self.d
+        else:
+            X, y = indexable(X, column_or_1d(y, warn=True))
+            check_classification_targets(y)
+            train, held = held_out_rows(np.unique(y, return_inverse=True)[1], self.random_state)
+            self._fit_model(
+                model,
+                _safe_split(self.estimator, X, y, train)[0],
+                y[train],
+                {name: _part(value, train, len(y)) for name, value in params.items()},
+            )
+            scores = self.decision_function(_safe_split(self.estimator, X, y, held, train)[0])
+            band = coverage_threshold(half_gap(scores), self.target_coverage)
+        self.thresholds_ = np.array([-band, band])
+        if len(self.classes_) > 2 and self.target_coverage is None:
+            self.thresholds_ = np.tile(self.thresholds_, (len(self.classes_), 1))
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """``2 p - 1`` with ``p`` the probability of ``classes_[1]``, or of every class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        p = self.predict_proba(X)
+        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else 2.0 * p - 1.0)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, as the (calibrated) classifier gives them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def get_metadata_routing(self) -> Any:
+        """How metadata reach the classifier (see scikit-learn's user guide)."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = get_tags(self.estimator).classifier_tags.multi_class
+        return tags
+
+    def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        p = self.predict_proba(X)
+        labels = np.asarray(self.classes_[p.argmax(axis=1)])
+        if self.target_coverage is not None:
+            scores = p[:, 1] - p[:, 0] if p.shape[1] == 2 else 2.0 * p - 1.0
+            return labels, self._rejected(scores)
+        top = p.max(axis=1)
+        # d is the tie's price too, except where rejecting cannot be cheaper than guessing
+        return labels, np.asarray(top <= 1.0 - self.d if self.d < 0.5 else top < 0.5)
+
+    def _model(self) -> Any:
+        method = self.calibration
+        if method == "auto":
+            method = None if hasattr(self.estimator, "predict_proba") else "sigmoid"
+        if method is not None:
+            return CalibratedClassifierCV(clone(self.estimator), method=method, cv=self.cv)
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                f"calibration=None needs an estimator with predict_proba; "
+                f"{type(self.estimator).__name__} has none. Use calibration='sigmoid'."
+            )
+        return clone(self.estimator)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        if sample_weight is not None:
+            fit_params = fit_params | {"sample_weight": sample_weight}
+        if fit_params and get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, but {type(self.estimator).__name__} takes no weights."
+            )
+        return fit_params
+
+    def _fit_model(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
+        self.estimator_ = model.fit(X, y, **params)
+        self.classes_ = self.estimator_.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+
+def _part(value: Any, rows: Any, n: int) -> Any:
+    array = np.asarray(value)
+    return array[rows] if array.shape[:1] == (n,) else value
