@@ -1,1 +1,19 @@
-"""solvers"""
+"""How it is minimised: functions of arrays that return frozen results with a certificate."""
+
+from buttress.solvers.dc import DCSolution, minimize_dc
+from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms, solve_hinges
+from buttress.solvers.kernel_rows import KernelMatrix, KernelRowCache
+from buttress.solvers.smo import BoxSolution, solve_box_qp
+
+__all__ = [
+    "BoxSolution",
+    "DCSolution",
+    "HingePoint",
+    "HingeProblem",
+    "HingeTerms",
+    "KernelMatrix",
+    "KernelRowCache",
+    "minimize_dc",
+    "solve_box_qp",
+    "solve_hinges",
+]
