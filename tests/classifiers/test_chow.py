@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -119,14 +120,12 @@ def test_coverage_is_held_over_many_draws():
     assert 0.67 < np.mean(coverage) < 0.75
 
 
-def test_coverage_with_a_kernel_matrix():
-    X, y = make_blobs(120, centers=2, cluster_std=3.0, random_state=1)
-    model = ChowRejector(
-        SVC(kernel="precomputed"), calibration="sigmoid", target_coverage=0.5, random_state=0, cv=2
-    )
+def test_coverage_with_a_matrix_of_pairs():
+    X, y = make_blobs(120, centers=2, cluster_std=9.0, random_state=1)
+    neighbours = KNeighborsClassifier(15, metric="precomputed")
+    model = ChowRejector(neighbours, target_coverage=0.5, random_state=0)
     assert model.__sklearn_tags__().input_tags.pairwise
-    model.fit(X @ X.T, y)
-    assert model.thresholds_[1] > 0
+    assert model.fit(euclidean_distances(X), y).thresholds_[1] > 0
 
 
 def test_weights_are_routed_or_refused():

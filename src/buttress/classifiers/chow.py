@@ -230,7 +230,7 @@ class ChowRejector(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         self.estimator_ = model.fit(X, y, **params)
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
