@@ -1,0 +1,15 @@
+"""Models in files: saved without pickle, loaded without running code, exported to ONNX."""
+
+from buttress._lazy import attach
+
+_HOME = {
+    "ModelFileError": "_container",
+    "describe": "models",
+    "load": "models",
+    "save": "models",
+    "to_onnx": "onnx",
+}
+
+__all__ = list(_HOME)
+
+__getattr__, __dir__ = attach(__name__, _HOME)

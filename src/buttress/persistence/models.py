@@ -1,0 +1,140 @@
+"""Save and load models with skops."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from buttress._files import replacing
+from buttress.persistence._container import ModelFileError, seal, unseal
+from buttress.persistence._trusted import TRUSTED
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a fitted model to a file.
+
+    Needs skops (extra ``export``). The file is written beside `path` and renamed, so an
+    interrupted call leaves the old file or none.
+
+    Parameters
+    ----------
+    model : estimator
+        Any estimator of this library, alone or in scikit-learn pipelines and searches.
+    path : path-like
+        The file to write, by custom with the suffix ``.skops``.
+
+    Raises
+    ------
+    ModelFileError
+        When the model holds something that `load` would refuse (a callable kernel, an object
+        of another library); it is named, and nothing is written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.svm import SVC
+    >>> from buttress import load, save
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
+    >>> save(SVC().fit([[0.0], [1.0]], ["no", "yes"]), file)
+    >>> load(file).predict([[0.9]])
+    array(['yes'], dtype='<U3')
+    """
+    skops_io = _import_skops()
+    try:
+        archive = skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED)
+    except Exception as error:
+        raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}") from error
+    _refuse_foreign_types(skops_io, archive, f"{type(model).__name__} cannot be saved")
+    with replacing(path) as file:
+        file.write(seal(archive))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a model saved by `save`, without running any code of the file.
+
+    Needs skops (extra ``export``).
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model, was changed after it was saved, was written in a newer
+        format, or holds a type that is not on the list of trusted types (it is named).
+
+    Notes
+    -----
+    Models of older versions load: parameters that did not exist then get their defaults.
+    """
+    model, _ = _read(path)
+    return model
+
+
+def describe(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Load a model together with what its file says of itself.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    estimator
+    dict
+        ``format``, the versions that wrote the file, ``saved`` (time), ``bytes`` and
+        ``sha256``.
+    """
+    return _read(path)
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    data = Path(path).read_bytes()
+    description = unseal(data, str(path))
+    skops_io = _import_skops()
+    _refuse_foreign_types(skops_io, data, f"{path}: refused")
+    model = skops_io.loads(data, trusted=sorted(TRUSTED))
+    _fill_new_parameters(model, set())
+    return model, description | {"bytes": len(data), "sha256": data[-64:].decode()}
+
+
+def _refuse_foreign_types(skops_io: Any, data: bytes, what: str) -> None:
+    foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - TRUSTED)
+    if foreign:
+        raise ModelFileError(f"{what}: it holds the untrusted type {', '.join(foreign)}")
+
+
+def _import_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise ImportError("saved models need skops: pip install 'buttress[export]'") from None
+    return skops.io
+
+
+def _fill_new_parameters(value: Any, seen: set[int]) -> None:
+    """Give estimators saved by an older version the defaults of parameters added since."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, dict):
+        for item in value.values():
+            _fill_new_parameters(item, seen)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _fill_new_parameters(item, seen)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        if type(value).__module__.startswith("buttress."):
+            for name, parameter in inspect.signature(type(value)).parameters.items():
+                if not hasattr(value, name) and parameter.default is not parameter.empty:
+                    setattr(value, name, parameter.default)
+        for item in list(vars(value).values()):
+            _fill_new_parameters(item, seen)
