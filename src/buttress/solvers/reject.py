@@ -1,0 +1,453 @@
+"""Machines with a rejection band, on top of the sums of hinges.
+
+With ``r_A = b - rho`` and ``r_B = b + rho`` the double ramp loss splits into two cost-weighted
+ramp machines that share one function g: the threshold of saying +1 (``g + r_A > 0``, group A)
+and the threshold of saying -1 (``g + r_B < 0``, group B)::
+
+    sum L =   sum_{y=+} d     R(g + r_A) + sum_{y=-} (1-d) R(-g - r_A)     group A
+            + sum_{y=+} (1-d) R(g + r_B) + sum_{y=-} d     R(-g - r_B)     group B
+
+with ``R(t) = ([mu - t]_+ - [-mu^2 - t]_+) / mu``. The convex rivals (double and generalised
+hinge) are two stacked hinges with one threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers.dc import minimize_dc
+from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms, solve_hinges
+from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
+from buttress.solvers.smo import BoxSolution
+
+
+@dataclass(frozen=True, eq=False)
+class StackedHingeSolution:
+    """The minimiser of a convex sum of hinges.
+
+    Attributes
+    ----------
+    c, g : arrays of shape (n,)
+        Signed coefficients of the rows and ``K c``; ``f = g + b``.
+    b : float
+        The intercept: the midpoint of `b_interval`, or its finite end.
+    b_interval : array of shape (2,)
+        Ends of the optimal intercepts.
+    objective : float
+        ``1/2 ||g||^2 + C sum loss``.
+    gap : float
+        Exact duality gap.
+    n_iter : int
+        Pair steps.
+    converged : bool
+        Whether the tolerance was reached.
+    """
+
+    c: Array
+    g: Array
+    b: float
+    b_interval: Array
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class DoubleRampSolution:
+    """A stationary point of the double ramp machine (or the minimiser of one convex step).
+
+    Attributes
+    ----------
+    c, g : arrays of shape (n,)
+        Signed coefficients of the rows and ``K c``; ``f = g + b``.
+    b, rho : float
+        Intercept and half width of the rejection band, ``rho >= 0``.
+    interval_a, interval_b : arrays of shape (2,)
+        Ends of the optimal ``b - rho`` and ``b + rho`` of the last convex step.
+    gamma1, gamma2 : arrays of shape (n,)
+        Its dual variables (the paper's gamma' and gamma'').
+    beta1, beta2 : arrays of shape (n,)
+        Tangents of the concave parts (beta' and beta'') of the last convex step.
+    shares : array of shape (2, n)
+        Where the dual variables stand in their boxes, from 0 to 1; starts other problems.
+    objective : float
+        ``1/2 ||g||^2 + C sum L`` at the point.
+    step_objective : float
+        Value of the last convex step, the tangents included.
+    objective_path : array
+        The objective after every outer step.
+    gap : float
+        Exact duality gap of the last convex step.
+    violation : float
+        Violation of its optimality conditions, on the scale of f.
+    n_outer, n_iter : int
+        Outer steps and pair steps.
+    converged : bool
+        Whether the loop became stationary with every convex step solved.
+    """
+
+    c: Array
+    g: Array
+    b: float
+    rho: float
+    interval_a: Array
+    interval_b: Array
+    gamma1: Array
+    gamma2: Array
+    beta1: Array
+    beta2: Array
+    shares: Array
+    objective: float
+    step_objective: float
+    objective_path: Array
+    gap: float
+    violation: float
+    n_outer: int
+    n_iter: int
+    converged: bool
+
+
+def solve_stacked_hinge(
+    K: KernelSource,
+    y: Array,
+    terms: tuple[tuple[float, float], ...],
+    *,
+    C: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-8,
+    max_iter: int = 10_000_000,
+) -> StackedHingeSolution:
+    """Minimise ``1/2 ||g||^2 + C sum_i weight_i sum_k w_k [m_k - y_i (g_i + b)]_+``.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+    y : array of ±1
+    terms : pairs (w_k, m_k)
+        A loss's ``terms``, as of `buttress.losses.GeneralizedHinge` or `DoubleHinge`.
+    C : float
+    weight : array of shape (n,), optional
+    fit_intercept : bool
+        Without, ``b = 0``.
+    tol : float
+        Bound on the violation of the optimality conditions, on the scale of f.
+    max_iter : int
+        Cap on the pair steps.
+
+    Returns
+    -------
+    StackedHingeSolution
+
+    Examples
+    --------
+    >>> solve_stacked_hinge(np.eye(2), np.array([1.0, -1.0]), ((1.0, 1.0),)).g
+    array([ 1., -1.])
+    """
+    y = np.asarray(y, dtype=np.float64)
+    n = len(y)
+    cost = C * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+    used = [(w, m) for w, m in terms if w > 0]
+    stacked = HingeTerms(
+        sign=np.tile(y, len(used)),
+        margin=np.repeat([m for _, m in used], n),
+        weight=np.concatenate([w * cost for w, _ in used]),
+        row=np.tile(np.arange(n), len(used)),
+        group=np.full(n * len(used), 0 if fit_intercept else -1),
+    )
+    point = solve_hinges(K, stacked, tol=tol, max_iter=max_iter)
+    step = point.step
+    assert step is not None
+    loss = stacked.loss(point.g, point.threshold)
+    return StackedHingeSolution(
+        c=point.c,
+        g=point.g,
+        b=float(point.threshold[0]) if fit_intercept else 0.0,
+        b_interval=step.interval[0] if fit_intercept else np.zeros(2),
+        objective=float(0.5 * point.c @ point.g) + loss,
+        gap=step.gap,
+        n_iter=step.n_iter,
+        converged=step.converged,
+    )
+
+
+def solve_double_ramp(
+    K: KernelSource,
+    y: Array,
+    *,
+    C: float = 1.0,
+    d: float = 0.2,
+    mu: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: tuple[Array, float, float] | None = None,
+    warm: DoubleRampSolution | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> DoubleRampSolution:
+    """Run the concave-convex loop of the double ramp machine to a stationary point.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+    y : array of ±1
+    C : float > 0
+    d : float in (0, 0.5]
+        Cost of a rejection; 0.5 forces ``rho = 0``.
+    mu : float in (0, 1]
+        Width of the ramps' slope.
+    weight : array of shape (n,), optional
+    fit_intercept : bool
+        Without, ``b = 0``.
+    start : (c, b, rho), optional
+        Where the first tangents are taken; default zero, so that the first step is the convex
+        problem.
+    warm : DoubleRampSolution, optional
+        A solution of the same rows for other parameters. Only the first convex step starts
+        from it: the loop goes the same way as without, in less time.
+    tol : float
+        Bound on the violation of the optimality conditions of a convex step, on the scale of
+        f; tightened when the objective would rise.
+    max_iter : int
+        Cap on the outer steps.
+
+    Returns
+    -------
+    DoubleRampSolution
+
+    Notes
+    -----
+    Every convex step is a box problem in two variables per row with two sum constraints;
+    `buttress.solvers.smo` states its cost. Two to eight outer steps are typical.
+
+    References
+    ----------
+    N. Manwani, K. Desai, S. Sasidharan and R. Sundararajan, "Double ramp loss based reject
+    option classifier", Pacific-Asia Conference on Knowledge Discovery and Data Mining, 2015.
+
+    Examples
+    --------
+    >>> K, y = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0])
+    >>> solution = solve_double_ramp(K, y, C=10.0)
+    >>> (solution.g + solution.b > solution.rho).tolist()
+    [True, True, False, False]
+    """
+    machine = _Machine(K, y, C, d, mu, weight, fit_intercept, warm)
+    first = None if start is None else machine.point(*start)
+    found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
+    return machine.solution(
+        found.point,
+        found.pattern,
+        objective_path=found.objective_path,
+        n_outer=found.n_outer,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
+
+
+def double_ramp_step(
+    K: KernelSource,
+    y: Array,
+    *,
+    C: float = 1.0,
+    d: float = 0.2,
+    mu: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: tuple[Array, float, float] | None = None,
+    tol: float = 1e-8,
+) -> DoubleRampSolution:
+    """Solve one convex step, with the tangents taken at `start` (default zero).
+
+    Parameters and result as in `solve_double_ramp`.
+    """
+    machine = _Machine(K, y, C, d, mu, weight, fit_intercept, None)
+    pattern = machine.initial_pattern()
+    if start is not None:
+        pattern = machine.pattern(machine.point(*start))
+    point = machine.step(pattern, None, tol)
+    assert point.step is not None
+    return machine.solution(
+        point,
+        pattern,
+        objective_path=np.array([machine.objective(point)]),
+        n_outer=1,
+        n_iter=point.step.n_iter,
+        converged=point.step.converged,
+    )
+
+
+class _Machine(HingeProblem):
+    """The double ramp machine in the form the outer loop takes.
+
+    Three layouts of terms: two groups in general; one group of n terms at ``d = 0.5``, where
+    both groups are the same; and, without intercept, one threshold ``-rho`` that group B sees
+    with the opposite sign, on rows mirrored at the origin.
+    """
+
+    def __init__(
+        self,
+        K: KernelSource,
+        y: Array,
+        C: float,
+        d: float,
+        mu: float,
+        weight: Array | None,
+        fit_intercept: bool,
+        warm: DoubleRampSolution | None,
+    ) -> None:
+        y = np.asarray(y, dtype=np.float64)
+        n = len(y)
+        self.n, self.y, self.d, self.fit_intercept = n, y, d, fit_intercept
+        self.no_band = d == 0.5
+        unit = C / mu * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+        copies = 1 if self.no_band else 2
+        sign, row = np.tile(y, copies), np.tile(np.arange(n), copies)
+        positive = y > 0
+        rows: KernelMatrix = as_kernel_rows(K)
+        if self.no_band:
+            cost, group = unit, np.full(n, 0 if fit_intercept else -1)
+        else:
+            # the first n terms are the paper's ', the last n its ''
+            cost = np.concatenate([d * unit, (1.0 - d) * unit])
+            in_a = np.concatenate([positive, ~positive])
+            group = np.where(in_a, 0, 1)
+            if not fit_intercept:
+                rows = _MirroredRows(rows)
+                sign, row = np.where(in_a, sign, -sign), np.where(in_a, row, row + n)
+                group = np.zeros(2 * n, dtype=np.intp)
+        m = len(cost)
+        terms = HingeTerms(sign, np.full(m, mu), cost, np.full(m, -mu * mu), row, group)
+        super().__init__(rows, terms, adjust=self._ordered)
+        self.first = None if warm is None else self._warm(warm.shares)
+
+    def point(self, c: Array, b: float, rho: float) -> HingePoint:  # type: ignore[override]
+        """The point with these coefficients, intercept and band."""
+        c = np.asarray(c, dtype=np.float64)
+        if self.mirrored:
+            c = np.concatenate([c, np.zeros(self.n)])
+        return super().point(c, self._thresholds(b, rho))
+
+    def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
+        """As in `HingeProblem`; the first step may start from another problem's solution."""
+        return super().step(pattern, self.first if warm is None else warm, tol)
+
+    @property
+    def mirrored(self) -> bool:
+        return not self.fit_intercept and not self.no_band
+
+    def _thresholds(self, b: float, rho: float) -> Array:
+        if self.no_band:
+            return np.array([b] if self.fit_intercept else [])
+        return np.array([b - rho, b + rho] if self.fit_intercept else [-rho])
+
+    def _ordered(self, threshold: Array) -> Array:
+        """``rho = |rho|``: the objective is not larger there for ``d <= 1/2``."""
+        if self.no_band:
+            return threshold
+        return np.sort(threshold) if self.fit_intercept else -np.abs(threshold)
+
+    def _warm(self, shares: Array) -> HingePoint:
+        """The dual variables at these shares of their boxes when nothing is clipped."""
+        a = self.terms.weight * (shares.mean(axis=0) if self.no_band else shares.ravel())
+        nothing = np.zeros(self.K.n)
+        step = BoxSolution(
+            a=a,
+            c=nothing,
+            g=nothing,
+            threshold=np.empty(0),
+            interval=np.empty((0, 2)),
+            objective=np.nan,
+            gap=np.inf,
+            violation=np.inf,
+            n_iter=0,
+            converged=False,
+        )
+        return HingePoint(nothing, nothing, step.threshold, step)
+
+    def solution(self, point: HingePoint, pattern: BoolArray, **outcome: Any) -> DoubleRampSolution:
+        step = point.step
+        assert step is not None
+        n = self.n
+        weight = self.terms.weight
+        beta = np.where(pattern, weight, 0.0)
+        shares = np.clip((step.a + beta) / weight, 0.0, 1.0)
+        c, g = point.c, point.g
+        if self.no_band:
+            a1 = a2 = 0.5 * step.a
+            beta1 = beta2 = 0.5 * beta
+            interval_a = interval_b = step.interval[0] if self.fit_intercept else np.zeros(2)
+        else:
+            a1, a2, beta1, beta2 = step.a[:n], step.a[n:], beta[:n], beta[n:]
+            interval_a, interval_b = step.interval[0], step.interval[-1]
+            if self.mirrored:
+                c, g = c[:n] - c[n:], g[:n]
+                interval_b = -step.interval[0][::-1]
+        low, high = self._ends(point.threshold)
+        return DoubleRampSolution(
+            c=c,
+            g=g,
+            b=0.5 * (low + high),
+            rho=0.5 * (high - low),
+            interval_a=interval_a,
+            interval_b=interval_b,
+            gamma1=a1,
+            gamma2=a2,
+            beta1=beta1,
+            beta2=beta2,
+            shares=np.tile(shares, (2, 1)) if self.no_band else shares.reshape(2, n),
+            objective=self.objective(point),
+            step_objective=self.step_value(pattern, point),
+            gap=step.gap,
+            violation=step.violation,
+            **outcome,
+        )
+
+    def _ends(self, threshold: Array) -> tuple[float, float]:
+        if self.no_band:
+            b = float(threshold[0]) if self.fit_intercept else 0.0
+            return b, b
+        return float(threshold[0]), float(threshold[1] if self.fit_intercept else -threshold[0])
+
+
+class _MirroredRows(KernelMatrix):
+    """The kernel of n rows and of the same rows mirrored at the origin: ``[[K, -K], [-K, K]]``."""
+
+    def __init__(self, rows: KernelMatrix) -> None:
+        self.rows = rows
+
+    @property
+    def n(self) -> int:
+        """Twice the number of rows."""
+        return 2 * self.rows.n
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows can be asked for at once."""
+        return self.rows.most_rows
+
+    @property
+    def diagonal(self) -> Array:
+        """``k(x_i, x_i)``, twice."""
+        return np.tile(self.rows.diagonal, 2)
+
+    def submatrix(self, rows: IntArray) -> Array:
+        """The kernel of `rows` with themselves."""
+        side = self._side(rows)
+        return np.asarray(self.rows.submatrix(rows % self.rows.n) * np.outer(side, side))
+
+    def add(self, rows: IntArray, steps: Array, g: Array) -> None:
+        """``g += K[:, rows] @ steps``, in place."""
+        n = self.rows.n
+        change = np.zeros(n)
+        self.rows.add(rows % n, steps * self._side(rows), change)
+        g[:n] += change
+        g[n:] -= change
+
+    def _side(self, rows: IntArray) -> Array:
+        return np.where(rows < self.rows.n, 1.0, -1.0)
