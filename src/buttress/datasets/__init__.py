@@ -1,1 +1,31 @@
-"""datasets"""
+"""Data to learn from: the papers' generators, label noise, and named benchmark sets."""
+
+from buttress.datasets._gaussians import (
+    make_mixture,
+    make_ringnorm,
+    make_skewed_gaussians,
+    make_twonorm,
+)
+from buttress.datasets._load import fetch_dataset, list_datasets, load_dataset
+from buttress.datasets._noise import flip_labels
+from buttress.datasets._shapes import (
+    make_banana,
+    make_noisy_band,
+    make_reject_synthetic,
+    make_waveform,
+)
+
+__all__ = [
+    "fetch_dataset",
+    "flip_labels",
+    "list_datasets",
+    "load_dataset",
+    "make_banana",
+    "make_mixture",
+    "make_noisy_band",
+    "make_reject_synthetic",
+    "make_ringnorm",
+    "make_skewed_gaussians",
+    "make_twonorm",
+    "make_waveform",
+]
