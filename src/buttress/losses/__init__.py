@@ -1,21 +1,35 @@
 """What is minimised: small frozen objects that know their value, derivative and conjugate."""
 
 from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, require
-from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, Hinge
+from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
 from buttress.losses.ramp import DoubleRamp, GeneralizedRamp, Ramp
+from buttress.losses.smooth import (
+    EllipsoidError,
+    Exponential,
+    LogBarrier,
+    Logistic,
+    TruncatedQuadratic,
+)
 
 __all__ = [
     "ConjugateLoss",
     "DoubleHinge",
     "DoubleRamp",
+    "EllipsoidError",
+    "Exponential",
     "GeneralizedHinge",
     "GeneralizedRamp",
+    "HardMargin",
     "Hinge",
     "LeakyHockeyStick",
+    "LogBarrier",
+    "Logistic",
     "Loss",
+    "NuHinge",
     "Ramp",
     "SmoothLoss",
     "SplitLoss",
+    "TruncatedQuadratic",
     "require",
 ]

@@ -130,3 +130,83 @@ class DoubleHinge(_StackedHinge):
     def terms(self) -> tuple[tuple[float, float], ...]:
         """The pairs (weight, margin)."""
         return ((self.d, self.entropy / self.d), (1.0 - 2.0 * self.d, 0.0))
+
+
+@dataclass(frozen=True)
+class NuHinge:
+    """The set loss ``l(z) = max(2 z / nu, 0)`` of ``z = rho - y f(x)``: the nu-SVM's.
+
+    Its uncertainty sets are reduced convex hulls: no weight exceeds ``2 / (m nu)``.
+
+    Parameters
+    ----------
+    nu : float in (0, 1]
+        A classifier needs ``nu <= 2 min(m_+, m_-) / m``.
+
+    Examples
+    --------
+    >>> NuHinge(nu=0.5).value([-1.0, 0.5])
+    array([0., 2.])
+    """
+
+    nu: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.nu <= 1.0:
+            raise ValueError(f"nu={self.nu!r} is out of range: expected a number in (0, 1].")
+
+    @property
+    def slope_bound(self) -> float:
+        """The supremum of the derivative."""
+        return 2.0 / self.nu
+
+    def value(self, z: Array) -> Array:
+        """The loss at `z`."""
+        return np.asarray(np.maximum(self.slope_bound * np.asarray(z, dtype=float), 0.0))
+
+    def derivative(self, z: Array) -> Array:
+        """A subgradient; at the kink the smaller one."""
+        return np.where(np.asarray(z, dtype=float) > 0, self.slope_bound, 0.0)
+
+    def conjugate(self, s: Array) -> Array:
+        """``sup_z s z - value(z)``: zero on ``[0, 2 / nu]``, infinite outside."""
+        s = np.asarray(s, dtype=float)
+        return np.where((s >= 0) & (s <= self.slope_bound), 0.0, np.inf)
+
+    def conjugate_derivative(self, s: Array) -> Array:
+        """Zero where the conjugate is finite, else NaN."""
+        return np.where(np.isfinite(self.conjugate(s)), 0.0, np.nan)
+
+
+@dataclass(frozen=True)
+class HardMargin:
+    """The set loss that is zero for ``z <= 0`` and infinite beyond: the hard-margin SVM's.
+
+    Its uncertainty set is the whole convex hull, whatever the level.
+
+    Examples
+    --------
+    >>> HardMargin().value([-1.0, 0.5])
+    array([ 0., inf])
+    """
+
+    @property
+    def slope_bound(self) -> float:
+        """The supremum of the derivative."""
+        return float(np.inf)
+
+    def value(self, z: Array) -> Array:
+        """The loss at `z`."""
+        return np.where(np.asarray(z, dtype=float) <= 0, 0.0, np.inf)
+
+    def derivative(self, z: Array) -> Array:
+        """Zero, and infinite where the loss is."""
+        return self.value(z)
+
+    def conjugate(self, s: Array) -> Array:
+        """``sup_z s z - value(z)``: zero for ``s >= 0``, infinite below."""
+        return np.where(np.asarray(s, dtype=float) >= 0, 0.0, np.inf)
+
+    def conjugate_derivative(self, s: Array) -> Array:
+        """Zero where the conjugate is finite, else NaN."""
+        return np.where(np.isfinite(self.conjugate(s)), 0.0, np.nan)

@@ -1,0 +1,93 @@
+"""The rows as points of a Euclidean space: a centred Gram matrix, features, or both."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from buttress._arrays import Array
+from buttress.solvers._distance_spaces import FeatureSpace, KernelSpace
+
+# Diagonal entries below this part of the largest end the pivoted factorisation.
+_RANK_TOLERANCE = 1e-13
+# With a rank below this part of n explicit features are cheaper than the kernel form.
+_FEATURES_BELOW = 0.5
+
+
+class Geometry:
+    """Points given by their Gram matrix or by explicit features, prepared once.
+
+    Both classes' weights sum to one, so a common shift of all points changes nothing but the
+    intercept; the points are centred, which keeps the digits that a large common offset (or a
+    very wide kernel) would cost.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), optional
+        Gram matrix.
+    features : array of shape (n, p), optional
+        The points themselves; one of the two is needed.
+    """
+
+    def __init__(self, K: Array | None = None, features: Array | None = None) -> None:
+        if (K is None) == (features is None):
+            raise ValueError("Give either the Gram matrix or the features.")
+        self._factor: Array | None = None
+        if features is not None:
+            features = np.asarray(features, dtype=np.float64)
+            self.shift = features.mean(axis=0)
+            self.explicit = True
+            self._features: Array | None = features - self.shift
+            self._K: Array | None = None
+            self.n = len(features)
+        else:
+            K = np.asarray(K, dtype=np.float64)
+            self.shift = K.mean(axis=0)
+            self.explicit = False
+            self._features = None
+            self._K = K - self.shift
+            self._K -= self._K.mean(axis=1)[:, None]
+            self.n = len(K)
+
+    @property
+    def features(self) -> Array:
+        """Coordinates of the centred points, from a pivoted Cholesky factorisation if need be."""
+        if self._features is None:
+            assert self._K is not None
+            scale = float(np.max(np.diagonal(self._K), initial=0.0))
+            factor, pivot, rank, _ = lapack.dpstrf(
+                np.array(self._K, order="F"), lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1
+            )
+            if scale <= 0.0:
+                rank = 0
+            self._features = np.zeros((self.n, rank))
+            self._features[pivot - 1] = np.tril(factor)[:, :rank]
+        return self._features
+
+    def space(self) -> KernelSpace | FeatureSpace:
+        """The cheaper representation of functions on these points."""
+        if self._K is not None and self.features.shape[1] > _FEATURES_BELOW * self.n:
+            return KernelSpace(self._K)
+        return FeatureSpace(self.features)
+
+    def coefficients(self, v: Array) -> Array:
+        """The smallest expansion coefficients ``c`` with ``features' c = v``."""
+        values, vectors = np.linalg.eigh(self.features.T @ self.features)
+        keep = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
+        solved = vectors[:, keep] @ ((vectors[:, keep].T @ v) / values[keep])
+        return np.asarray(self.features @ solved)
+
+    def offset(self, c: Array, v: Array | None) -> float:
+        """What the centring subtracted from every value of the function."""
+        if self.explicit:
+            assert v is not None
+            return float(self.shift @ v)
+        return float(self.shift @ c)
+
+    def difference(self, signed: Array) -> tuple[Array, float]:
+        """``sum_i signed_i phi_i`` for coefficients that sum to zero: values and norm."""
+        if self._K is not None and not isinstance(self.space(), FeatureSpace):
+            values = self._K @ signed
+            return values, float(np.sqrt(max(float(signed @ values), 0.0)))
+        z = self.features.T @ signed
+        return np.asarray(self.features @ z), float(np.linalg.norm(z))

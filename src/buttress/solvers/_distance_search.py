@@ -1,0 +1,216 @@
+"""The multiplier search: Newton steps in ``f`` and in ``mu`` together until ``||f|| = radius``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.solvers._distance_spaces import Direction, Rows
+from buttress.solvers._thresholds import class_threshold
+
+# Relative size of the gradient and of the norm's deviation at which a solution is accepted.
+_GRADIENT = 1e-10
+_NORM = 1e-10
+# Below this part of the first multiplier the kernel form loses too many digits.
+_SMALLEST_IN_KERNEL_FORM = 1e-7
+# Below this part the constraint counts as inactive: the gap is then negligible.
+_INACTIVE = 1e-13
+
+
+class IllConditioned(Exception):
+    """The kernel form cannot go on; explicit features can."""
+
+
+@dataclass(eq=False)
+class Point:
+    """Where a search stands: coordinates, values on the rows, thresholds, multiplier."""
+
+    x: Array
+    g: Array
+    r: tuple[float, float]
+    mu: float
+    tangent: tuple[Array, Array] | None = None
+    n_iter: int = 0
+    done: bool = False
+
+
+class Search:
+    """Solve the penalised problem at given ``mu``, or the constrained one at given radius."""
+
+    def __init__(self, space: Any, rows: Rows, loss: Any, max_iter: int) -> None:
+        self.space, self.rows, self.loss, self.max_iter = space, rows, loss, max_iter
+        self.masks = rows.masks
+        start = space.gradient(
+            np.zeros(space.size), np.zeros(len(rows.y)), 0.0, rows.uniform() * rows.total, rows
+        )
+        self.mean_difference = self._norm(start)
+
+    def start(self, mu: float) -> Point:
+        """The zero function."""
+        g = np.zeros(len(self.rows.y))
+        return Point(np.zeros(self.space.size), g, self.thresholds(g, (0.0, 0.0)), mu)
+
+    def first_multiplier(self, radius: float) -> float:
+        """An upper bound of the multiplier, exact for small radii."""
+        return self.mean_difference / (2.0 * radius)
+
+    def thresholds(self, g: Array, guess: tuple[float, float]) -> tuple[float, float]:
+        rows, total = self.rows, self.rows.total
+        p, n = self.masks
+        return (
+            class_threshold(self.loss, g[p], rows.w[p], total, guess[0]),
+            class_threshold(self.loss, -g[n], rows.w[n], total, guess[1]),
+        )
+
+    def excess(self, g: Array, r: tuple[float, float]) -> Array:
+        """``xi_i = r_class - y_i f(x_i)``."""
+        return np.where(self.masks[0], r[0], r[1]) - self.rows.y * g
+
+    def loss_part(self, g: Array, r: tuple[float, float]) -> float:
+        """The primal objective without the penalty."""
+        rows = self.rows
+        return float(rows.w @ self.loss.value(self.excess(g, r))) / rows.total - r[0] - r[1]
+
+    # -- penalised -------------------------------------------------------------------------
+
+    def penalised(self, point: Point) -> Point:
+        """Newton steps at fixed multiplier."""
+        while point.n_iter < self.max_iter:
+            beta, grad, size = self._gradient(point)
+            if size <= self._accepted(point):
+                point.done = True
+                break
+            self._newton(point, grad, self._direction(point, grad, beta))
+        return point
+
+    # -- constrained -----------------------------------------------------------------------
+
+    def constrained(self, point: Point, radius: float) -> Point:
+        """Newton steps in ``f`` and the multiplier until the norm is `radius`.
+
+        ``f_mu`` lies within ``||gradient|| / (2 mu)`` of the current function, which makes
+        every step's norm a proof on which side of the root ``mu`` is.
+        """
+        low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
+        smallest = _INACTIVE * high
+        point.mu = min(point.mu, high)
+        point.done = False
+        while point.n_iter < self.max_iter:
+            beta, grad, size = self._gradient(point)
+            norm = self._norm((point.x, point.g))
+            at_rest = size <= self._accepted(point)
+            if point.mu == 0.0:
+                if at_rest and norm <= radius:
+                    point.done = True
+                    break
+                if norm > 2.0 * radius or at_rest:
+                    # the constraint is active after all
+                    self._leave_zero(point, low, high, smallest)
+                    continue
+                self._newton(point, grad, self._direction(point, grad, beta))
+                continue
+            error = size / (2.0 * point.mu)
+            if norm - error > radius:
+                low = max(low, point.mu)
+            elif norm + error < radius:
+                high = min(high, point.mu)
+            if at_rest and abs(norm - radius) <= _NORM * radius:
+                point.done = True
+                break
+            if at_rest and point.mu <= smallest:
+                point.done = True  # inactive: the gap is of the order of mu
+                break
+            direction = self._direction(point, grad, beta)
+            full = at_rest or self._newton(point, grad, direction, count=False)
+            point.n_iter += 1
+            if full:
+                self._move_multiplier(point, direction, radius, low, high, smallest)
+        return point
+
+    def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
+        start = self.start(max(np.sqrt(max(low, smallest) * high), smallest))
+        point.x, point.g, point.r, point.mu = start.x, start.g, start.r, start.mu
+        self._zero_failed = True
+
+    _zero_failed = False
+
+    def _move_multiplier(
+        self,
+        point: Point,
+        direction: Direction,
+        radius: float,
+        low: float,
+        high: float,
+        smallest: float,
+    ) -> None:
+        """One Newton step for ``1 / ||f_mu|| = 1 / radius``, nearly linear in ``mu``."""
+        tangent = direction.tangent
+        assert tangent is not None
+        norm = self._norm((point.x, point.g))
+        step = self._norm(direction.step)
+        if step > 0.5 * abs(norm - radius) and step > 1e-6 * radius:
+            return
+        slope = self.space.inner((point.x, point.g), tangent) / norm
+        new = point.mu + norm * (1.0 - norm / radius) / slope if slope < 0 else 0.0
+        if not low < new < high:
+            if new <= 0.0 and low == 0.0 and self.space.sound_at_zero and not self._zero_failed:
+                point.mu = 0.0
+                return
+            new = np.sqrt(low * high) if low > 0 else 0.1 * point.mu
+        new = max(new, 0.02 * point.mu, smallest)
+        if not self.space.sound_at_zero and new < _SMALLEST_IN_KERNEL_FORM * (
+            self.first_multiplier(radius)
+        ):
+            raise IllConditioned
+        change = new - point.mu
+        x, g = point.x + change * tangent[0], point.g + change * tangent[1]
+        r = self.thresholds(g, point.r)
+        point.mu = new
+        if self._objective((x, g), r, new) < self._objective((point.x, point.g), point.r, new):
+            point.x, point.g, point.r = x, g, r
+        point.tangent = tangent
+
+    # -- pieces ----------------------------------------------------------------------------
+
+    def _norm(self, function: tuple[Array, Array]) -> float:
+        return float(np.sqrt(max(self.space.inner(function, function), 0.0)))
+
+    def _objective(self, f: tuple[Array, Array], r: tuple[float, float], mu: float) -> float:
+        return self.loss_part(f[1], r) + mu * self.space.inner(f, f)
+
+    def _gradient(self, point: Point) -> tuple[Array, Any, float]:
+        beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
+        grad = self.space.gradient(point.x, point.g, point.mu, beta, self.rows)
+        return beta, grad, self._norm(grad)
+
+    def _accepted(self, point: Point) -> float:
+        size = 2.0 * point.mu * self._norm((point.x, point.g))
+        return max(_GRADIENT * size, 1e-14 * self.mean_difference)
+
+    def _direction(self, point: Point, grad: Any, beta: Array) -> Direction:
+        curvature = self.rows.w * self.loss.curvature(self.excess(point.g, point.r))
+        direction: Direction = self.space.direction(
+            point.x, point.g, point.mu, grad, curvature, self.rows
+        )
+        return direction
+
+    def _newton(self, point: Point, grad: Any, direction: Direction, *, count: bool = True) -> bool:
+        """Step with backtracking; True when the whole step was taken."""
+        point.n_iter += count
+        dx, dg = direction.step
+        slope = self.space.inner(grad, (dx, dg))
+        here = self._objective((point.x, point.g), point.r, point.mu)
+        noise = 1e-13 * max(1.0, abs(here))
+        t = 1.0
+        for _ in range(40):
+            x, g = point.x + t * dx, point.g + t * dg
+            r = self.thresholds(g, point.r)
+            value = self._objective((x, g), r, point.mu)
+            if value <= here + 1e-4 * t * slope + noise:
+                break
+            t *= 0.5
+        point.x, point.g, point.r = x, g, r
+        return t == 1.0

@@ -1,0 +1,200 @@
+"""Newton directions of the penalised problem, in two representations of ``f``.
+
+With the thresholds of both classes eliminated, the problem at penalty ``mu`` is
+
+    F(f) = min_r (1/M) sum_i w_i l(r_i - y_i f(x_i)) - r_p - r_n + mu ||f||^2,
+
+its gradient is ``2 mu f - (z_p - z_n)`` and its Hessian ``2 mu + (1/M) sum of class scatters``.
+`KernelSpace` holds ``f`` by its coefficients on the rows and factorises a matrix of the size
+of the curved rows (n^3/3 operations); `FeatureSpace` holds it by coordinates and factorises
+one of the size of the rank r (n r^2 operations), which stays sound as ``mu`` tends to zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from buttress._arrays import Array, BoolArray
+from buttress._compile import compiled
+
+# Curvatures below this part of the largest do not change a Newton step.
+_NEGLIGIBLE = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The labels and weights of one binary problem: ``y`` is ±1, ``total`` the sum of weights."""
+
+    y: Array
+    w: Array
+
+    @property
+    def total(self) -> float:
+        return float(self.w.sum())
+
+    @property
+    def masks(self) -> tuple[BoolArray, BoolArray]:
+        """Which rows are positive, which negative."""
+        return self.y > 0, self.y < 0
+
+    def uniform(self) -> Array:
+        """Uniform weights ``alpha`` within both classes."""
+        p, n = self.masks
+        return np.where(p, self.w / self.w[p].sum(), self.w / self.w[n].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A Newton step and the derivative of the solution with respect to ``mu``.
+
+    Each is a pair (coordinates, values on the rows); `tangent` is None at ``mu = 0``.
+    """
+
+    step: tuple[Array, Array]
+    tangent: tuple[Array, Array] | None
+
+
+class KernelSpace:
+    """Functions ``f = sum_i x_i k(x_i, .)`` with a centred Gram matrix."""
+
+    sound_at_zero = False
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    @property
+    def size(self) -> int:
+        return len(self.K)
+
+    def values(self, x: Array) -> Array:
+        return np.asarray(self.K @ x)
+
+    def inner(self, a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
+        """Inner product of two functions, each given as (coordinates, values)."""
+        return float(a[0] @ b[1])
+
+    def gradient(self, x: Array, g: Array, mu: float, beta: Array, rows: Rows) -> Any:
+        """``2 mu f - (z_p - z_n)`` for row weights `beta` = ``w l'``."""
+        d = 2.0 * mu * x - rows.y * beta / rows.total
+        return d, self.K @ d
+
+    def direction(
+        self, x: Array, g: Array, mu: float, grad: Any, curvature: Array, rows: Rows
+    ) -> Direction:
+        """The Newton step ``-H^-1 grad`` and the tangent ``-2 H^-1 f``."""
+        q = np.flatnonzero(curvature > _NEGLIGIBLE * curvature.max(initial=0.0))
+        scale = 1.0 / (2.0 * mu * rows.total)
+        root = np.sqrt(curvature[q])
+        B = np.empty((len(q), len(q)))
+        fill_scaled(self.K, q, root, scale, len(q) == len(x), B)
+        factor = _cholesky(B)
+        # (I + D½ G D½) s = right sides; the class indicators enforce the class sums
+        e = np.stack([root * m[q] for m in rows.masks])
+        rights = np.vstack([e, root * grad[1][q] / (2.0 * mu), root * g[q]])
+        s = _solve(factor, rights)
+        d0, d1 = _without_class_means(s[2], s[:2], e), _without_class_means(s[3], s[:2], e)
+        step = -grad[0] / (2.0 * mu)
+        step[q] += root * d0 * scale
+        tangent = -x / mu
+        tangent[q] += root * d1 * (scale / mu)
+        return Direction((step, self.K @ step), (tangent, self.K @ tangent))
+
+
+class FeatureSpace:
+    """Functions ``f(x_i) = phi_i . v`` with explicit features."""
+
+    sound_at_zero = True
+
+    def __init__(self, features: Array) -> None:
+        self.features = features
+
+    @property
+    def size(self) -> int:
+        return int(self.features.shape[1])
+
+    def values(self, v: Array) -> Array:
+        return np.asarray(self.features @ v)
+
+    def inner(self, a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
+        """Inner product of two functions, each given as (coordinates, values)."""
+        return float(a[0] @ b[0])
+
+    def gradient(self, v: Array, g: Array, mu: float, beta: Array, rows: Rows) -> Any:
+        """``2 mu f - (z_p - z_n)`` for row weights `beta` = ``w l'``."""
+        d = 2.0 * mu * v - self.features.T @ (rows.y * beta) / rows.total
+        return d, None
+
+    def direction(
+        self, v: Array, g: Array, mu: float, grad: Any, curvature: Array, rows: Rows
+    ) -> Direction:
+        """The Newton step ``-H^-1 grad`` and the tangent ``-2 H^-1 f``."""
+        H = np.zeros((self.size, self.size))
+        for mask in rows.masks:
+            q = np.flatnonzero(mask & (curvature > 0))
+            if len(q) == 0:
+                continue
+            d = curvature[q]
+            block = self.features[q]
+            block = (block - (d @ block) / d.sum()) * np.sqrt(d)[:, None]
+            H += block.T @ block
+        H /= rows.total
+        H[np.diag_indices_from(H)] += 2.0 * mu
+        factor = _repaired_cholesky(H)
+        s = _solve(factor, np.stack([-grad[0], -2.0 * v]))
+        step = (s[0], self.features @ s[0])
+        return Direction(step, (s[1], self.features @ s[1]) if mu > 0 else None)
+
+
+def _without_class_means(s: Array, solved: Array, e: Array) -> Array:
+    """Add a combination of the two `solved` columns so that ``e @ result`` vanishes."""
+    result = s.copy()
+    gram = e @ solved.T
+    present = np.flatnonzero(np.diagonal(gram) > 0)
+    if len(present):
+        part = np.ix_(present, present)
+        result -= np.linalg.solve(gram[part], e[present] @ s) @ solved[present]
+    return result
+
+
+def _cholesky(A: Array) -> Array:
+    """Factor of a symmetric matrix given by its lower triangle (C order); overwrites it."""
+    factor, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
+    return np.asarray(factor)
+
+
+def _repaired_cholesky(A: Array) -> Array:
+    """The same when directions without curvature may make the matrix singular."""
+    jitter = 1e-15 * max(float(np.diagonal(A).max(initial=0.0)), 1e-300)
+    while True:
+        try:
+            return _cholesky(A.copy())
+        except np.linalg.LinAlgError:
+            A[np.diag_indices_from(A)] += jitter
+            jitter *= 100.0
+
+
+def _solve(factor: Array, rights: Array) -> Array:
+    """Solutions, one per row of `rights`."""
+    solved, _ = lapack.dpotrs(factor, rights.T, lower=0)
+    return np.asarray(solved.T)
+
+
+@compiled()
+def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out: Array) -> None:
+    """Lower triangle of ``I + scale * diag(root) K[rows, rows] diag(root)``."""
+    for i in range(len(rows)):
+        a = scale * root[i]
+        if whole:
+            for j in range(i + 1):
+                out[i, j] = a * root[j] * K[i, j]
+        else:
+            k = rows[i]
+            for j in range(i + 1):
+                out[i, j] = a * root[j] * K[k, rows[j]]
+        out[i, i] += 1.0

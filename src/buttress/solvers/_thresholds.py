@@ -1,0 +1,97 @@
+"""The two scalars ``r = rho -+ b`` that belong to given scores, one per class.
+
+For a class with values ``s_i = y_i f(x_i)`` and weights ``w_i`` the threshold solves
+``sum_i w_i l'(r - s_i) = M``; the left side never falls as ``r`` grows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+
+_MAX_STEPS = 200
+
+
+def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) -> float:
+    """A root of ``sum w l'(r - s) = target`` by safeguarded Newton steps from `guess`."""
+    low, high = -np.inf, np.inf
+    r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
+    for _ in range(_MAX_STEPS):
+        t = r - s
+        excess = float(w @ loss.derivative(t)) - target
+        if abs(excess) <= 4e-16 * target or not excess:
+            return r
+        if excess > 0:
+            high = r
+        else:
+            low = r
+        curvature = float(w @ loss.curvature(t)) if np.isfinite(excess) else 0.0
+        new = r - excess / curvature if 0 < curvature < np.inf else np.nan
+        if not low < new < high:
+            if np.isinf(low) or np.isinf(high):
+                new = r - step if excess > 0 else r + step
+                step *= 2.0
+            else:
+                new = 0.5 * (low + high)
+                if new in (low, high):
+                    return r
+        elif abs(new - r) <= 1e-16 * abs(r):
+            return new
+        r = new
+    return r
+
+
+def central_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) -> float:
+    """The root of `class_threshold`, or the midpoint of the roots when they fill an interval.
+
+    Roots fill an interval when every row of the class lies on a linear piece of the loss.
+    """
+    r = class_threshold(loss, s, w, target, guess)
+    if float(w @ loss.curvature(r - s)) > 0 and float(w @ loss.curvature(r - s - _nudge(r))) > 0:
+        return r
+    return 0.5 * (_end(loss, s, w, target, r, -1.0) + _end(loss, s, w, target, r, 1.0))
+
+
+def _nudge(r: float) -> float:
+    return 1e-9 * max(1.0, abs(r))
+
+
+def _end(loss: Any, s: Array, w: Array, target: float, r: float, side: float) -> float:
+    """How far from `r` the roots reach to one side, by doubling and bisection."""
+
+    def still(offset: float) -> bool:
+        return abs(float(w @ loss.derivative(r + side * offset - s)) - target) <= 1e-13 * target
+
+    reach = _nudge(r)
+    if not still(reach):
+        return r
+    while still(2.0 * reach):
+        reach *= 2.0
+    inside, outside = reach, 2.0 * reach
+    while outside - inside > 1e-15 * max(abs(r), outside):
+        middle = 0.5 * (inside + outside)
+        if not inside < middle < outside:
+            break
+        if still(middle):
+            inside = middle
+        else:
+            outside = middle
+    return r + side * inside
+
+
+def quantile_threshold(s: Array, w: Array, target: float) -> float:
+    """Where the weights of the smallest `s` reach `target`; a midpoint when exactly reached.
+
+    This is the threshold of a hinge: ``target`` is ``nu M / 2``.
+    """
+    order = np.argsort(s, kind="stable")
+    reached = np.cumsum(w[order])
+    slack = 1e-10 * reached[-1]
+    k = int(np.searchsorted(reached, target - slack))
+    k = min(k, len(s) - 1)
+    if abs(reached[k] - target) <= slack and k + 1 < len(s):
+        return float(0.5 * (s[order[k]] + s[order[k + 1]]))
+    return float(s[order[k]])

@@ -1,0 +1,405 @@
+"""Nearest points of two uncertainty sets: the classifiers of set losses.
+
+For labels ``y = ±1``, weights ``w`` with sum ``M`` and a set loss ``l`` the problem is
+
+    P = min -2 rho + (1/M) sum_i w_i l(rho - y_i (f(x_i) + b))   subject to ||f|| <= radius,
+
+and its dual the distance of two sets,
+
+    D = min (1/M) sum_i w_i l*(M alpha_i / w_i) + radius ||z_p - z_n||,   P = -D,
+
+over ``alpha >= 0`` with sum one in each class and ``z = sum alpha_i phi(x_i)`` of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from buttress._arrays import Array
+from buttress.losses import SmoothLoss, require
+from buttress.losses.hinge import HardMargin, NuHinge
+from buttress.solvers._distance_geometry import Geometry
+from buttress.solvers._distance_search import IllConditioned, Point, Search
+from buttress.solvers._distance_spaces import FeatureSpace, Rows
+from buttress.solvers._hull_distance import hull_weights
+from buttress.solvers._thresholds import central_threshold, quantile_threshold
+
+# Up to this many rows two BLAS threads cost more in waiting than they gain.
+_ONE_THREAD_BELOW = 2500
+# Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
+# loses too many digits.
+_NEARLY_TOUCHING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceResult:
+    """Nearest points, the function between them, and the certificate.
+
+    Attributes
+    ----------
+    coef : array of shape (n,)
+        Signed coefficients: ``f(x) = sum_i coef_i k(x_i, x)``.
+    weight_vector : array of shape (p,) or None
+        The function as a vector when features were given.
+    intercept, rho : float
+        The primal ``b`` and ``rho``, midpoints where they are not unique.
+    values : array of shape (n,)
+        ``f(x_i)`` without intercept.
+    alpha : array of shape (n,)
+        The nearest points as weights on the rows: they sum to one in each class.
+    norm : float
+        ``||f||``.
+    distance : float
+        ``||z_p - z_n||``.
+    penalty : float
+        The multiplier ``mu`` with ``z_p - z_n = 2 mu f``.
+    active : bool
+        Whether the norm constraint is.
+    objective, dual_objective : float
+        ``P`` and ``-D``.
+    gap : float
+        ``P + D``, recomputed from the arrays above.
+    n_iter : int
+        Newton (or interior-point) steps.
+    converged : bool
+        Whether the gap is below the tolerance times ``max(1, |P|)``.
+    """
+
+    coef: Array
+    weight_vector: Array | None
+    intercept: float
+    rho: float
+    values: Array
+    alpha: Array
+    norm: float
+    distance: float
+    penalty: float
+    active: bool
+    objective: float
+    dual_objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def check_feasible(loss: Any, y: Array, sample_weight: Array | None = None) -> None:
+    """Raise when the loss cannot give the classes their weights.
+
+    The mean of ``l'`` over a class of weight ``m_o`` must be ``m / m_o``, so a loss of bounded
+    slope needs one above ``m / min(m_+, m_-)``.
+    """
+    bound = float(getattr(loss, "slope_bound", np.inf))
+    if np.isinf(bound):
+        return
+    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    share = min(float(w[y > 0].sum()), float(w[y < 0].sum())) / float(w.sum())
+    limit = 2.0 * share
+    if isinstance(loss, NuHinge):
+        if loss.nu > limit * (1.0 + 1e-12):
+            raise ValueError(
+                f"nu={loss.nu:g} is infeasible for these classes: it may be at most "
+                f"2 * min(m_+, m_-) / m = {limit:.6g}."
+            )
+    elif bound * share <= 1.0:
+        raise ValueError(
+            f"The slope of {type(loss).__name__} is bounded by {bound:g}, but these classes need "
+            f"more than m / min(m_+, m_-) = {1.0 / share:.6g} (that is, nu = 2 / slope below "
+            f"2 * min(m_+, m_-) / m = {limit:.6g})."
+        )
+
+
+def solve_distance(
+    geometry: Geometry | Array,
+    y: Array,
+    loss: Any,
+    radius: float,
+    *,
+    sample_weight: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> DistanceResult:
+    """The constrained problem at one radius.
+
+    Parameters
+    ----------
+    geometry : Geometry or array of shape (n, n)
+        The prepared points, or their Gram matrix.
+    y : array of shape (n,)
+        Labels, ±1, both present.
+    loss : object
+        A set loss: `NuHinge`, `HardMargin`, or one with value, derivative, curvature and
+        conjugate.
+    radius : float
+        The bound on ``||f||``, positive.
+    sample_weight : array of shape (n,), optional
+        Positive; an integer weight equals that many copies of the row.
+    tol : float
+        Bound on the duality gap relative to ``max(1, |P|)``.
+    max_iter : int
+        Cap on the number of Newton steps.
+
+    Returns
+    -------
+    DistanceResult
+
+    Notes
+    -----
+    Newton steps in ``f`` and the multiplier together, about 10 in all; a step costs one
+    Cholesky factorisation: n^3/3 operations in kernel form, n r^2 for points of rank r.
+    Hinge-shaped losses are solved by an interior-point method on the dual, about 15
+    factorisations.
+
+    Examples
+    --------
+    >>> from buttress.losses import EllipsoidError
+    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> result = solve_distance(X @ X.T, np.array([-1.0, -1, 1, 1]), EllipsoidError(), 1.0)
+    >>> round(result.intercept, 6), result.gap < 1e-9
+    (-2.0, True)
+    """
+    return distance_path(
+        geometry, y, loss, [radius], sample_weight=sample_weight, tol=tol, max_iter=max_iter
+    )[0]
+
+
+def distance_path(
+    geometry: Geometry | Array,
+    y: Array,
+    loss: Any,
+    radii: Sequence[float] | Array,
+    *,
+    sample_weight: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> list[DistanceResult]:
+    """The constrained problem at several radii, each started from the one before.
+
+    Parameters are those of `solve_distance`; results come in the order of `radii`, which are
+    visited from small to large. Two to three Newton steps per radius.
+    """
+    problem = _Problem(geometry, y, loss, sample_weight, tol, max_iter)
+    order = np.argsort(np.asarray(radii, dtype=np.float64), kind="stable")
+    found: dict[int, DistanceResult] = {}
+    with _threads(problem.geometry.n):
+        for k in order:
+            radius = float(radii[k])
+            if not (0.0 < radius < np.inf):
+                raise ValueError(f"radius={radius!r} is out of range: expected (0, inf).")
+            found[int(k)] = problem.at_radius(radius)
+    return [found[k] for k in range(len(found))]
+
+
+def solve_penalised_distance(
+    geometry: Geometry | Array,
+    y: Array,
+    loss: Any,
+    penalty: float,
+    *,
+    sample_weight: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> DistanceResult:
+    """The problem with ``penalty * ||f||^2`` added instead of the norm constraint.
+
+    The result is also that of the constrained problem at ``radius = ||f||``, and its
+    certificate is that problem's. Parameters are those of `solve_distance`, for smooth losses.
+    """
+    if not (0.0 < penalty < np.inf):
+        raise ValueError(f"penalty={penalty!r} is out of range: expected (0, inf).")
+    problem = _Problem(geometry, y, loss, sample_weight, tol, max_iter)
+    with _threads(problem.geometry.n):
+        return problem.at_penalty(penalty)
+
+
+def _threads(n: int) -> Any:
+    return threadpool_limits(limits=1, user_api="blas") if n < _ONE_THREAD_BELOW else nullcontext()
+
+
+class _Problem:
+    """One binary problem; keeps the last point for the next radius."""
+
+    def __init__(
+        self,
+        geometry: Geometry | Array,
+        y: Array,
+        loss: Any,
+        sample_weight: Array | None,
+        tol: float,
+        max_iter: int,
+    ) -> None:
+        self.geometry = geometry if isinstance(geometry, Geometry) else Geometry(geometry)
+        y = np.asarray(y, dtype=np.float64)
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        check_feasible(loss, y, w)
+        self.rows, self.loss, self.tol, self.max_iter = Rows(y, w), loss, tol, max_iter
+        self.hinge = isinstance(loss, (NuHinge, HardMargin))
+        self.last: Point | None = None
+        self.search: Search | None = None
+        self.hull: tuple[Array, int] | None = None
+        if not self.hinge:
+            require(loss, SmoothLoss, "The distance solver")
+
+    # -- solving ---------------------------------------------------------------------------
+
+    def at_radius(self, radius: float) -> DistanceResult:
+        if self.hinge:
+            return self._hinge(radius)
+        search = self._start_search()
+        if search.mean_difference <= 1e-14 * self._spread():
+            return self._certified(search.start(0.0), radius, active=False)
+        point = self.last
+        if point is None:
+            point = search.start(search.first_multiplier(radius))
+        try:
+            point = search.constrained(replace(point, n_iter=0), radius)
+        except IllConditioned:
+            search = self._start_search(features=True)
+            point = search.constrained(search.start(search.first_multiplier(radius)), radius)
+        self.last = point
+        norm = search._norm((point.x, point.g))
+        active = norm >= radius * (1.0 - 1e-9)
+        return self._certified(point, radius, active=active)
+
+    def at_penalty(self, penalty: float) -> DistanceResult:
+        if self.hinge:
+            raise TypeError(
+                f"The penalised form needs a differentiable loss; {type(self.loss).__name__} "
+                "is not."
+            )
+        search = self._start_search()
+        point = search.penalised(search.start(penalty))
+        radius = search._norm((point.x, point.g))
+        result = self._certified(point, radius, active=True)
+        return replace(result, penalty=penalty)
+
+    def _start_search(self, features: bool = False) -> Search:
+        if self.search is None or features:
+            space = FeatureSpace(self.geometry.features) if features else self.geometry.space()
+            self.search = Search(space, self.rows, self.loss, self.max_iter)
+            self.last = None
+        return self.search
+
+    def _spread(self) -> float:
+        return float(np.sqrt(np.max(np.sum(self.geometry.features**2, axis=1), initial=0.0)))
+
+    # -- certificates ----------------------------------------------------------------------
+
+    def _certified(self, point: Point, radius: float, *, active: bool) -> DistanceResult:
+        """Scale to the ball, recompute thresholds, weights, both objectives and the gap."""
+        search, rows = self.search, self.rows
+        assert search is not None
+        norm = search._norm((point.x, point.g))
+        factor = radius / norm if active and norm > 0 else 1.0
+        x, g = point.x * factor, point.g * factor
+        p, n = rows.masks
+        r = (
+            central_threshold(self.loss, g[p], rows.w[p], rows.total, point.r[0]),
+            central_threshold(self.loss, -g[n], rows.w[n], rows.total, point.r[1]),
+        )
+        alpha = rows.w * self.loss.derivative(search.excess(g, r)) / rows.total
+        alpha = np.where(p, alpha / alpha[p].sum(), alpha / alpha[n].sum())
+        feature_form = isinstance(search.space, FeatureSpace)
+        if feature_form:
+            z = self.geometry.features.T @ (rows.y * alpha)
+            distance = float(np.linalg.norm(z))
+            touching = distance <= _NEARLY_TOUCHING * search.mean_difference
+            c = self.geometry.coefficients(x) if touching else rows.y * alpha * (radius / distance)
+        else:
+            _, distance = self.geometry.difference(rows.y * alpha)
+            c = x
+        return self._result(
+            c,
+            x if self.geometry.explicit else None,
+            g,
+            r,
+            alpha,
+            distance,
+            radius,
+            norm * factor,
+            active,
+            point.n_iter,
+        )
+
+    def _hinge(self, radius: float) -> DistanceResult:
+        rows = self.rows
+        if self.hull is None:
+            cap = self.loss.slope_bound * rows.w / rows.total
+            self.hull = hull_weights(self.geometry, rows, cap, self.max_iter)
+        alpha, n_iter = self.hull
+        values, distance = self.geometry.difference(rows.y * alpha)
+        factor = radius / distance if distance > 0 else 0.0
+        c, g = rows.y * alpha * factor, values * factor
+        r = self._hinge_thresholds(g)
+        # touching sets: rounding decides the direction, and the zero function is optimal
+        if self._primal(g, r) >= 0.0:
+            c, g, factor = np.zeros_like(c), np.zeros_like(g), 0.0
+            r = (0.0, 0.0)
+        v = self.geometry.features.T @ c if self.geometry.explicit else None
+        return self._result(
+            c, v, g, r, alpha, distance, radius, radius if factor else 0.0, bool(factor), n_iter
+        )
+
+    def _hinge_thresholds(self, g: Array) -> tuple[float, float]:
+        rows = self.rows
+        p, n = rows.masks
+        if isinstance(self.loss, HardMargin):
+            return float(g[p].min()), float((-g[n]).min())
+        target = 0.5 * self.loss.nu * rows.total
+        return (
+            quantile_threshold(g[p], rows.w[p], target),
+            quantile_threshold(-g[n], rows.w[n], target),
+        )
+
+    def _result(
+        self,
+        c: Array,
+        v: Array | None,
+        g: Array,
+        r: tuple[float, float],
+        alpha: Array,
+        distance: float,
+        radius: float,
+        norm: float,
+        active: bool,
+        n_iter: int,
+    ) -> DistanceResult:
+        rows = self.rows
+        primal = self._primal(g, r)
+        conjugate = self.loss.conjugate(self._in_domain(rows.total * alpha / rows.w))
+        dual = float(rows.w @ conjugate) / rows.total + radius * distance
+        gap = max(primal + dual, 0.0)
+        rho, b = 0.5 * (r[0] + r[1]), 0.5 * (r[1] - r[0])
+        offset = self.geometry.offset(c, v)
+        return DistanceResult(
+            coef=c,
+            weight_vector=v,
+            intercept=b - offset,
+            rho=rho,
+            values=g + offset,
+            alpha=alpha,
+            norm=norm,
+            distance=distance,
+            penalty=distance / (2.0 * norm) if norm > 0 else 0.0,
+            active=active,
+            objective=primal,
+            dual_objective=-dual,
+            gap=gap,
+            n_iter=max(1, n_iter),
+            converged=gap <= self.tol * max(1.0, abs(primal)),
+        )
+
+    def _primal(self, g: Array, r: tuple[float, float]) -> float:
+        rows = self.rows
+        xi = np.where(rows.y > 0, r[0], r[1]) - rows.y * g
+        return float(rows.w @ self.loss.value(xi)) / rows.total - r[0] - r[1]
+
+    def _in_domain(self, weights: Array) -> Array:
+        """Rounding must not push a weight at the cap out of the conjugate's domain."""
+        bound = float(getattr(self.loss, "slope_bound", np.inf))
+        return np.minimum(weights, bound) if weights.max() <= bound * (1 + 1e-9) else weights
