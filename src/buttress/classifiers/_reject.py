@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._base import BaseKernelClassifier
+from buttress.classifiers._kernel_source import kernel_source
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._training import TrainingSet
 from buttress.metrics import half_gap
+from buttress.solvers.kernel_rows import KernelMatrix
 
 # Share of the rows kept out of training when the band is set for a coverage.
 HELD_OUT = 0.25
+# Single precision cannot do better.
+_FLOOR = 1e-4
 
 
 class RejectMixin:
@@ -114,11 +119,71 @@ class RejectMixin:
     def _accepted(self, scores: Array) -> BoolArray:
         return np.asarray(scores > self.thresholds_[:, 1])
 
-    # -- a band for a coverage -------------------------------------------------------------
-
     def _check_coverage(self) -> None:
         if self.target_coverage is not None:
             check_number("target_coverage", self.target_coverage, "(0, 1]")
+
+
+class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
+    """A kernel machine with a rejection band, trained by the solvers of `solvers.reject`.
+
+    A subclass checks its own parameters (`_check_own`), solves one binary problem (`_solve`)
+    and says how wide the band of a solution is (`_half_width`).
+    """
+
+    C: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    cache_size: float
+    random_state: Any
+
+    def _check_own(self) -> None:
+        raise AssertionError(f"{type(self).__name__} does not define _check_own")
+
+    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> Any:
+        raise AssertionError(f"{type(self).__name__} does not define _solve")
+
+    def _half_width(self, solution: Any) -> float:
+        raise AssertionError(f"{type(self).__name__} does not define _half_width")
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+        """Train, and store everything that all such machines share."""
+        check_number("d", self.d, "(0, 0.5]")
+        check_number("C", self.C, "(0, inf)")
+        check_number("tol", self.tol, "(0, inf)")
+        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+        check_number("cache_size", self.cache_size, "(0, inf)")
+        self._check_coverage()
+        self._check_own()
+        everything = data = self._training_set(X, y, sample_weight)
+        precomputed = self.kernel == "precomputed"
+        held: IntArray | None = None
+        if self.target_coverage is not None:
+            kept, held = held_out_rows(data.codes, self.random_state)
+            data = subset(data, kept, precomputed)
+        kernel = self._make_kernel(data)
+        K = kernel_source(kernel, data, self.cache_size)
+        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
+        dual = np.array([solution.c for solution in solutions])
+        self._store_expansion(data, kernel, dual, np.array([s.b for s in solutions]))
+        self._store_certificates(solutions, kind="duality_gap")
+        if held is None:
+            widths = np.array([self._half_width(solution) for solution in solutions])
+            bands = np.column_stack([-widths, widths])
+            self.thresholds_ = bands[0] if len(solutions) == 1 else bands
+        else:
+            if precomputed:
+                scores = everything.X[np.ix_(held, kept)] @ dual.T + self.intercept_
+            else:
+                scores = self._scores(everything.X[held])
+            width = coverage_threshold(half_gap(scores), float(self.target_coverage or 0.0))
+            self.thresholds_ = np.array([-width, width])
+        fitted = np.column_stack([solution.g + solution.b for solution in solutions])
+        rejected = self._rejected(fitted[:, 0] if len(solutions) == 1 else fitted)
+        self.rejection_rate_ = float(np.average(rejected, weights=data.weights))
+        return data, solutions
 
 
 def coverage_threshold(confidence: Array, target_coverage: float) -> float:

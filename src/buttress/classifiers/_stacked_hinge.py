@@ -1,0 +1,112 @@
+"""What the double hinge and the generalised hinge machines share: all but loss and threshold."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from buttress._arrays import Array
+from buttress.classifiers._base import all_or_nothing
+from buttress.classifiers._parameters import check_number
+from buttress.classifiers._reject import BaseRejectClassifier
+from buttress.solvers.kernel_rows import KernelMatrix
+from buttress.solvers.reject import StackedHingeSolution, solve_stacked_hinge
+
+
+class BaseStackedHingeClassifier(BaseRejectClassifier):
+    """A convex machine with two stacked hinges and a fixed rejection threshold.
+
+    A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
+    """
+
+    threshold: Any
+
+    def __init__(
+        self,
+        d: float = 0.2,
+        C: float = 1.0,
+        *,
+        threshold: Any = "auto",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        target_coverage: float | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 10_000_000,
+        cache_size: float = 1000.0,
+        random_state: Any = None,
+    ) -> None:
+        self.d = d
+        self.C = C
+        self.threshold = threshold
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.target_coverage = target_coverage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the Gram matrix of the training rows.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the losses; an integer equals that many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        self.solver_ = "smo"
+        return self
+
+    def _terms(self) -> tuple[tuple[float, float], ...]:
+        raise AssertionError(f"{type(self).__name__} does not define _terms")
+
+    def _auto_threshold(self) -> float:
+        raise AssertionError(f"{type(self).__name__} does not define _auto_threshold")
+
+    def _check_own(self) -> None:
+        if isinstance(self.threshold, Real):
+            check_number("threshold", self.threshold, "[0, inf)")
+        elif self.threshold != "auto":
+            raise ValueError(
+                f"threshold={self.threshold!r} is not accepted: expected 'auto' or a number in "
+                "[0, inf)."
+            )
+
+    def _half_width(self, solution: StackedHingeSolution) -> float:
+        if self.threshold != "auto":
+            return float(self.threshold)
+        # at d = 1/2 a guess is no worse than a rejection
+        return self._auto_threshold() if self.d < 0.5 else 0.0
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float
+    ) -> StackedHingeSolution:
+        return solve_stacked_hinge(
+            K,
+            y,
+            self._terms(),
+            C=self.C,
+            weight=weight,
+            fit_intercept=self.fit_intercept,
+            tol=tol,
+            max_iter=int(self.max_iter),
+        )

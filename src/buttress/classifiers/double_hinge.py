@@ -1,0 +1,104 @@
+"""The double hinge machine with a reject option."""
+
+from __future__ import annotations
+
+import math
+
+from buttress.classifiers._stacked_hinge import BaseStackedHingeClassifier
+from buttress.losses import DoubleHinge
+
+
+class DoubleHingeClassifier(BaseStackedHingeClassifier):
+    """Kernel machine with a reject option by the double hinge loss.
+
+    Parameters
+    ----------
+    d : float in (0, 0.5], default=0.2
+        Cost of giving no answer, when a wrong one costs 1. At 0.5 every row is answered.
+    C : float > 0, default=1.0
+        Weight of the losses against the norm.
+    threshold : "auto" or float >= 0, default="auto"
+        Rows with ``|f| <= threshold`` are rejected. "auto" is ``log((1 - d) / d)``, where the
+        logistic model's probability reaches ``1 - d``; none at ``d = 0.5``.
+    kernel, gamma, degree, coef0, kernel_params
+        The kernel: a scikit-learn pairwise name, "precomputed" or a callable;
+        ``exp(-gamma ||x - z||^2)`` by default, ``gamma`` "scale", "auto", "median" or a number.
+    fit_intercept : bool, default=True
+        Whether f has a constant term.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights per label.
+    target_coverage : float in (0, 1], optional
+        Set the band for this share of answers, whatever `threshold` says: a quarter of the
+        rows is kept out of training, and the band is set on them. A new row is then answered
+        with probability at least `target_coverage` (and, without ties, at most one over their
+        number more), whatever the distribution. With more than two classes the band is one
+        for half the distance of the two largest scores. Weights do not enter the coverage.
+    tol : float, default=1e-8
+        Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
+        for float32 data).
+    max_iter : int, default=10_000_000
+        Cap on the pair steps.
+    cache_size : float, default=1000
+        Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    random_state : int, RandomState or None, default=None
+        For the rows kept out by `target_coverage`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    thresholds_ : ndarray of shape (2,), or (n_classes, 2)
+        The rejection band on the scale of `decision_function`.
+    rejection_rate_ : float
+        Share of the training rows (weighted) that are rejected.
+    dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
+        The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
+        the linear kernel only. Their first axis is the binary problem.
+    gamma_ : float or None
+        The kernel's width.
+    kernel_ : Kernel
+        The kernel with its parameters fixed.
+    objective_ : float, or ndarray of shape (n_classes,)
+        ``1/2 ||f||^2 + C sum loss``.
+    duality_gap_ : float
+        Exact duality gap, the worst class.
+    duality_gaps_ : ndarray of shape (n_problems,)
+        Per class.
+    n_iter_ : int
+        Pair steps, the largest over the classes.
+    solver_ : str
+        "smo".
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The problem, with ``f = g + b`` and the entropy ``H = -d log d - (1-d) log(1-d)``::
+
+        min 1/2 ||g||^2 + C sum_i w_i max(H - (1-d) y_i f(x_i), H - d y_i f(x_i), 0)
+
+    Convex: two stacked hinges, solved by pair steps over two variables per row. Its solution
+    is ``H / d`` times that of `GeneralizedHingeClassifier` with penalty ``C d^2 / H``; the two
+    differ in the scale of C and in the threshold only. Time grows between n^2 and n^3; memory
+    n^2 or `cache_size`. More than two classes: one machine per class against the rest; a row
+    is answered when exactly one class is accepted (its score lies above the threshold).
+
+    References
+    ----------
+    Y. Grandvalet, A. Rakotomamonjy, J. Keshet and S. Canu, "Support vector machines with a
+    reject option", Advances in Neural Information Processing Systems 21, 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.3, random_state=0)
+    >>> model = DoubleHingeClassifier(d=0.1, C=10.0).fit(X, y)
+    >>> model.predict_or_reject([[-1.0, 1.0], [0.5, 0.25]], reject_label=-1)
+    array([ 0, -1])
+    """
+
+    def _terms(self) -> tuple[tuple[float, float], ...]:
+        return DoubleHinge(self.d).terms
+
+    def _auto_threshold(self) -> float:
+        return math.log((1.0 - self.d) / self.d)

@@ -1,0 +1,289 @@
+"""The double ramp machine: classifier and rejection band learned together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array
+from buttress.classifiers._base import all_or_nothing
+from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._reject import BaseRejectClassifier
+from buttress.classifiers._training import TrainingSet
+from buttress.losses import Hinge
+from buttress.solvers.kernel_rows import KernelMatrix
+from buttress.solvers.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
+
+
+class DoubleRampClassifier(BaseRejectClassifier):
+    """Kernel machine that learns where to give no answer, by the double ramp loss.
+
+    Parameters
+    ----------
+    d : float in (0, 0.5], default=0.2
+        Cost of giving no answer, when a wrong one costs 1. At 0.5 every row is answered.
+    mu : float in (0, 1], default=1.0
+        Width of the ramps' slope. Smaller is nearer to the 0-d-1 loss, and slower.
+    C : float > 0, default=1.0
+        Weight of the losses against the norm.
+    init : {"zero", "svm", "best"}, default="zero"
+        Where the search starts: at zero (the convex problem comes first), at the support
+        vector machine with the same `C`, or both, keeping the lower objective.
+    kernel, gamma, degree, coef0, kernel_params
+        The kernel: a scikit-learn pairwise name, "precomputed" or a callable;
+        ``exp(-gamma ||x - z||^2)`` by default, ``gamma`` "scale", "auto", "median" or a number.
+    fit_intercept : bool, default=True
+        Whether f has a constant term.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights per label.
+    target_coverage : float in (0, 1], optional
+        Set the band for this share of answers instead of for `d`: a quarter of the rows is
+        kept out of training, and the band is set on them. A new row is then answered with
+        probability at least `target_coverage` (and, without ties, at most one over their number
+        more), whatever the distribution; given the held-out rows the coverage is Beta
+        distributed. `d` still shapes the loss. With more than two classes the band is one for
+        half the distance of the two largest scores. Weights do not enter the coverage.
+    tol : float, default=1e-8
+        Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
+        for float32 data).
+    max_iter : int, default=100
+        Cap on the outer (concave-convex) steps.
+    cache_size : float, default=1000
+        Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    random_state : int, RandomState or None, default=None
+        For the rows kept out by `target_coverage`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    rho_ : float, or ndarray of shape (n_classes,)
+        Half width of the learned band.
+    thresholds_ : ndarray of shape (2,), or (n_classes, 2)
+        The band used, on the scale of `decision_function`: ``(-rho_, rho_)``, or the one set
+        for `target_coverage`.
+    rejection_rate_ : float
+        Share of the training rows (weighted) that are rejected; 1.0 when nothing is answered,
+        which for small `d` or `C` can be the best there is.
+    support_kind_ : ndarray of str of shape (n_samples,), or (n_samples, n_classes)
+        Where every training row stands, by its margin ``t = y f(x)`` (Table 2 of the paper,
+        corrected): see the Notes.
+    dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
+        The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
+        the linear kernel only. Their first axis is the binary problem.
+    gamma_ : float or None
+        The kernel's width.
+    kernel_ : Kernel
+        The kernel with its parameters fixed.
+    objective_ : float, or ndarray of shape (n_classes,)
+        ``1/2 ||f||^2 + C sum loss`` at the end.
+    objective_path_ : ndarray, or list of ndarray
+        The objective after every outer step; never increases.
+    duality_gap_ : float
+        Of the last convex step, the worst class; `duality_gaps_` has all.
+    duality_gaps_ : ndarray of shape (n_problems,)
+        Per class.
+    n_iter_ : int
+        Outer steps, the largest over the classes.
+    solver_ : str
+        "smo".
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The problem, over a function g of the kernel's space, b and rho >= 0, with ``f = g + b``::
+
+        min 1/2 ||g||^2 + C sum_i w_i ( d R(y_i f(x_i) - rho) + (1-d) R(y_i f(x_i) + rho) )
+        R(t) = ([mu - t]_+ - [-mu^2 - t]_+) / mu
+
+    The loss bounds the 0-d-1 loss from above, and is bounded: rows far on the wrong side do
+    not move the boundary. The concave parts are replaced by tangents, the convex problem left
+    is solved exactly by pair steps over two variables per row, and this is repeated until it
+    is stationary (a local minimum in general). Time grows like that of a support vector
+    machine, between n^2 and n^3; memory n^2 or `cache_size`.
+
+    Kinds in `support_kind_`, with the dual variables they imply:
+
+    ==============  =================================  ====================================
+    kind            margin t                           pulls on
+    ==============  =================================  ====================================
+    "safe"          t > rho + mu                       nothing
+    "outer_margin"  t = rho + mu                       the outer surface, partly
+    "outer"         rho - mu² <= t < rho + mu          the outer surface, fully
+    "inside"        -rho + mu < t < rho - mu²          nothing: rejected at a flat cost
+    "inner_margin"  t = -rho + mu                      the inner surface, partly
+    "inner"         -rho - mu² <= t < -rho + mu        the inner surface, fully
+    "both"          in both ranges (2 rho < mu + mu²)  both surfaces
+    "outlier"       t < -rho - mu²                     nothing: ignored
+    "not_used"      weight zero, or held out           nothing
+    ==============  =================================  ====================================
+
+    More than two classes: one machine per class against the rest; a row is answered when
+    exactly one class is accepted (its score lies above its band). At ``d = 0.5`` no row is
+    rejected.
+
+    References
+    ----------
+    N. Manwani, K. Desai, S. Sasidharan and R. Sundararajan, "Double ramp loss based reject
+    option classifier", Pacific-Asia Conference on Knowledge Discovery and Data Mining, 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.3, random_state=0)
+    >>> model = DoubleRampClassifier(d=0.1, C=10.0).fit(X, y)
+    >>> model.predict_or_reject([[-1.0, 1.0], [0.5, 0.25]])
+    masked_array(data=[0, --],
+                 mask=[False,  True],
+           fill_value=999999)
+    """
+
+    def __init__(
+        self,
+        d: float = 0.2,
+        mu: float = 1.0,
+        C: float = 1.0,
+        *,
+        init: str = "zero",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        target_coverage: float | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        cache_size: float = 1000.0,
+        random_state: Any = None,
+    ) -> None:
+        self.d = d
+        self.mu = mu
+        self.C = C
+        self.init = init
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.target_coverage = target_coverage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
+        """Learn the classifier and its band.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the Gram matrix of the training rows.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the losses; an integer equals that many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        data, solutions = self._fit(X, y, sample_weight)
+        paths = [solution.objective_path for solution in solutions]
+        rho = np.array([solution.rho for solution in solutions])
+        one = len(solutions) == 1
+        self.rho_ = float(rho[0]) if one else rho
+        self.objective_path_ = paths[0] if one else paths
+        self.support_kind_ = self._kinds(data, solutions)
+        self.solver_ = "smo"
+        return self
+
+    def _check_own(self) -> None:
+        check_number("mu", self.mu, "(0, 1]")
+        check_option("init", self.init, ["zero", "svm", "best"])
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float
+    ) -> DoubleRampSolution:
+        found = []
+        if self.init in ("zero", "best"):
+            found.append(self._descend(K, y, weight, tol, None))
+        if self.init in ("svm", "best"):
+            svm = solve_stacked_hinge(
+                K,
+                y,
+                Hinge().terms,
+                C=self.C,
+                weight=weight,
+                fit_intercept=self.fit_intercept,
+                tol=tol,
+            )
+            found.append(self._descend(K, y, weight, tol, (svm.c, svm.b, 0.0)))
+        best = min(found, key=lambda solution: solution.objective)
+        return replace(best, n_iter=best.n_outer)
+
+    def _descend(
+        self,
+        K: KernelMatrix,
+        y: Array,
+        weight: Array | None,
+        tol: float,
+        start: tuple[Array, float, float] | None,
+    ) -> DoubleRampSolution:
+        return solve_double_ramp(
+            K,
+            y,
+            C=self.C,
+            d=self.d,
+            mu=self.mu,
+            weight=weight,
+            fit_intercept=self.fit_intercept,
+            start=start,
+            tol=tol,
+            max_iter=int(self.max_iter),
+        )
+
+    def _half_width(self, solution: DoubleRampSolution) -> float:
+        return solution.rho
+
+    def _kinds(self, data: TrainingSet, solutions: list[DoubleRampSolution]) -> NDArray[Any]:
+        kinds = np.full((data.n_rows, len(solutions)), "not_used", dtype="<U12")
+        for k, (solution, y) in enumerate(zip(solutions, data.targets.T, strict=True)):
+            near = max(1e-6, 10.0 * solution.violation)
+            t = y * (solution.g + solution.b)
+            kinds[data.rows, k] = margin_kinds(t, solution.rho, self.mu, near)
+        return kinds[:, 0] if len(solutions) == 1 else kinds
+
+
+def margin_kinds(t: Array, rho: float, mu: float, near: float = 1e-6) -> NDArray[Any]:
+    """The kinds of `DoubleRampClassifier.support_kind_` for margins `t`.
+
+    Parameters
+    ----------
+    t : array
+    rho, mu : float
+    near : float
+        How near ``rho + mu`` or ``-rho + mu`` a margin counts as equal, relative to
+        ``1 + rho``.
+
+    Examples
+    --------
+    >>> margin_kinds(np.array([-9.0, 0.0, 3.0]), rho=2.0, mu=1.0).tolist()
+    ['outlier', 'inside', 'outer_margin']
+    """
+    near *= 1.0 + rho
+    at_outer = np.abs(t - (rho + mu)) <= near
+    at_inner = np.abs(t - (mu - rho)) <= near
+    in_outer = (t >= rho - mu * mu) & (t < rho + mu)
+    in_inner = ((t >= -rho - mu * mu) & (t < mu - rho)) | at_inner
+    conditions = [at_outer, in_outer & in_inner, at_inner, in_outer, in_inner, t > rho + mu]
+    kinds = ["outer_margin", "both", "inner_margin", "outer", "inner", "safe"]
+    ignored = np.where(t < -rho - mu * mu, "outlier", "inside")
+    return np.select(conditions, kinds, default=ignored)
