@@ -1,0 +1,190 @@
+"""The support vectors of an online model: storage that grows by doubling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from buttress._arrays import Array, BoolArray, IntArray
+
+_FIRST_CAPACITY = 64
+
+
+class DenseRows:
+    """Rows of a fixed length, appended, replaced or removed."""
+
+    def __init__(self, width: int, dtype: Any, capacity: int = 0) -> None:
+        self.array = np.empty((capacity, width), dtype=dtype)
+
+    def reserve(self, capacity: int, n: int) -> None:
+        grown = np.empty((capacity, self.array.shape[1]), dtype=self.array.dtype)
+        grown[:n] = self.array[:n]
+        self.array = grown
+
+    def append(self, rows: Any, n: int) -> None:
+        self.array[n : n + len(rows)] = rows
+
+    def view(self, n: int) -> Array:
+        return self.array[:n]
+
+    def keep(self, mask: BoolArray, n: int) -> None:
+        kept = self.array[:n][mask]
+        self.array[: len(kept)] = kept
+
+    def move(self, source: int, target: int) -> None:
+        self.array[target] = self.array[source]
+
+
+class SparseRows:
+    """Compressed rows: values and columns grow by doubling too."""
+
+    def __init__(self, width: int, dtype: Any) -> None:
+        self.width = width
+        self.data = np.empty(0, dtype=dtype)
+        self.indices = np.empty(0, dtype=np.int64)
+        self.indptr = np.zeros(1, dtype=np.int64)
+
+    def reserve(self, capacity: int, n: int) -> None:
+        grown = np.zeros(capacity + 1, dtype=np.int64)
+        grown[: n + 1] = self.indptr[: n + 1]
+        self.indptr = grown
+
+    def append(self, rows: Any, n: int) -> None:
+        start = int(self.indptr[n])
+        end = start + rows.nnz
+        if end > len(self.data):
+            room = max(end, 2 * len(self.data), _FIRST_CAPACITY)
+            self.data = np.concatenate(
+                [self.data[:start], np.empty(room - start, dtype=self.data.dtype)]
+            )
+            self.indices = np.concatenate(
+                [self.indices[:start], np.empty(room - start, dtype=np.int64)]
+            )
+        self.data[start:end] = rows.data
+        self.indices[start:end] = rows.indices
+        self.indptr[n + 1 : n + 1 + rows.shape[0]] = start + rows.indptr[1:]
+
+    def view(self, n: int) -> Any:
+        end = int(self.indptr[n])
+        parts = (self.data[:end], self.indices[:end], self.indptr[: n + 1])
+        return sparse.csr_matrix(parts, shape=(n, self.width), copy=False)
+
+    def keep(self, mask: BoolArray, n: int) -> None:
+        kept = self.view(n)[mask]
+        self.append(kept, 0)
+
+
+class VectorStore:
+    """Support vectors with their coefficients, stream positions and class codes.
+
+    Attributes
+    ----------
+    n : int
+        How many there are.
+    rows : DenseRows or SparseRows
+        The vectors as the user gave them.
+    augmented : DenseRows or None
+        The vectors in the form one matrix product turns into exponents (Gaussian kernel).
+    coef : array of shape (n_problems, capacity), float64
+    position, code : arrays of shape (capacity,)
+    """
+
+    def __init__(
+        self, width: int, n_problems: int, dtype: Any, *, is_sparse: bool, augmented: int = 0
+    ) -> None:
+        self.n = 0
+        self.rows: Any = SparseRows(width, dtype) if is_sparse else DenseRows(width, dtype)
+        self.augmented = DenseRows(augmented, dtype) if augmented else None
+        self.coef = np.zeros((n_problems, 0))
+        self.position = np.empty(0, dtype=np.int64)
+        self.code = np.empty(0, dtype=np.int64)
+
+    @property
+    def capacity(self) -> int:
+        return len(self.position)
+
+    @property
+    def bytes_per_vector(self) -> float:
+        """Memory one more vector costs, capacity left unused not counted."""
+        if isinstance(self.rows, SparseRows):
+            per_row = 16.0 * float(self.rows.indptr[self.n]) / max(self.n, 1) + 8
+        else:
+            per_row = float(self.rows.array.itemsize * self.rows.array.shape[1])
+        if self.augmented is not None:
+            per_row += self.augmented.array.itemsize * self.augmented.array.shape[1]
+        return per_row + 8.0 * len(self.coef) + 16.0
+
+    def reserve(self, wanted: int) -> bool:
+        """Make room for `wanted` vectors in all; True when the storage grew."""
+        if wanted <= self.capacity:
+            return False
+        self.resize(max(wanted, 2 * self.capacity, _FIRST_CAPACITY))
+        return True
+
+    def resize(self, capacity: int) -> None:
+        n = self.n
+        self.rows.reserve(capacity, n)
+        if self.augmented is not None:
+            self.augmented.reserve(capacity, n)
+        coef = np.zeros((len(self.coef), capacity))
+        coef[:, :n] = self.coef[:, :n]
+        self.coef = coef
+        for name in ("position", "code"):
+            grown = np.empty(capacity, dtype=np.int64)
+            grown[:n] = getattr(self, name)[:n]
+            setattr(self, name, grown)
+
+    def append(
+        self,
+        rows: Any,
+        augmented: Array | None,
+        coef: Array | None,
+        position: IntArray,
+        code: IntArray,
+    ) -> bool:
+        """Add vectors; `coef` may be None when the columns are filled already."""
+        m = rows.shape[0]
+        grew = self.reserve(self.n + m)
+        self.rows.append(rows, self.n)
+        if self.augmented is not None:
+            self.augmented.append(augmented, self.n)
+        end = self.n + m
+        if coef is not None:
+            self.coef[:, self.n : end] = coef
+        self.position[self.n : end] = position
+        self.code[self.n : end] = code
+        self.n = end
+        return grew
+
+    def keep(self, mask: BoolArray) -> None:
+        """Drop the vectors whose entry of `mask` is False, in order."""
+        n = self.n
+        self.rows.keep(mask, n)
+        if self.augmented is not None:
+            self.augmented.keep(mask, n)
+        kept = int(mask.sum())
+        self.coef[:, :kept] = self.coef[:, :n][:, mask]
+        self.position[:kept] = self.position[:n][mask]
+        self.code[:kept] = self.code[:n][mask]
+        self.n = kept
+
+    def remove(self, index: int) -> None:
+        """Drop one vector of a dense store; the last one takes its place."""
+        last = self.n - 1
+        if index != last:
+            self.rows.move(last, index)
+            if self.augmented is not None:
+                self.augmented.move(last, index)
+            self.coef[:, index] = self.coef[:, last]
+            self.position[index] = self.position[last]
+            self.code[index] = self.code[last]
+        self.n = last
+
+    def vectors(self) -> Any:
+        return self.rows.view(self.n)
+
+    def augmented_vectors(self) -> Array:
+        assert self.augmented is not None
+        return self.augmented.view(self.n)
