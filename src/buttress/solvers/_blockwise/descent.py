@@ -1,0 +1,198 @@
+"""Descent on many smooth convex problems at once, one column each.
+
+Every pass over the data evaluates one trial point of every unfinished column. A column that
+accepts its trial takes the next quasi-Newton direction, one that does not shortens its step;
+neither waits for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+
+Evaluate = Callable[[Array, IntArray], tuple[Array, Array]]
+
+# Sufficient decrease, and the slope a trial may end with where values no longer tell.
+_DECREASE, _END_SLOPE = 1e-4, 0.9
+_SHORTEN = 0.25
+_MOST_REJECTIONS = 12
+
+
+class Preconditioner(Protocol):
+    """An approximation of the inverse Hessian, column by column."""
+
+    def apply(self, gradient: Array, columns: IntArray, /) -> Array: ...
+
+    def refresh(self, theta: Array, columns: IntArray, /) -> bool:
+        """Adapt to new points; True when the old pairs of the memory are now useless."""
+        ...
+
+
+@dataclass
+class State:
+    """Where the columns are.
+
+    Attributes
+    ----------
+    theta, gradient : arrays of shape (parameters, columns)
+    value : array of shape (columns,)
+    decrement : array of shape (columns,)
+        ``g' H g`` with the current inverse Hessian estimate: about twice the distance of the
+        value from its minimum.
+    passes : int
+    done : bool array of shape (columns,)
+    """
+
+    theta: Array
+    value: Array
+    gradient: Array
+    decrement: Array
+    passes: int
+    done: BoolArray
+
+
+class _Memory:
+    """The last few steps and gradient changes of every column (L-BFGS)."""
+
+    def __init__(self, size: int, shape: tuple[int, int]) -> None:
+        self.steps: list[Array] = []
+        self.changes: list[Array] = []
+        self.inverse: list[Array] = []
+        self.size, self.shape = size, shape
+
+    def add(self, columns: IntArray, step: Array, change: Array) -> None:
+        if self.size == 0 or len(columns) == 0:
+            return
+        product = np.einsum("ij,ij->j", step, change)
+        scale = np.sqrt((step**2).sum(axis=0) * (change**2).sum(axis=0))
+        kept = product > 1e-10 * np.maximum(scale, np.finfo(float).tiny)
+        S, Y, inverse = np.zeros(self.shape), np.zeros(self.shape), np.zeros(self.shape[1])
+        S[:, columns[kept]], Y[:, columns[kept]] = step[:, kept], change[:, kept]
+        inverse[columns[kept]] = 1.0 / product[kept]
+        self.steps.append(S)
+        self.changes.append(Y)
+        self.inverse.append(inverse)
+        if len(self.steps) > self.size:
+            for kind in (self.steps, self.changes, self.inverse):
+                kind.pop(0)
+
+    def forget(self) -> None:
+        for kind in (self.steps, self.changes, self.inverse):
+            kind.clear()
+
+    def direction(
+        self, gradient: Array, columns: IntArray, apply: Callable[[Array, IntArray], Array]
+    ) -> Array:
+        q = gradient.copy()
+        coefficients = []
+        for S, Y, inverse in zip(
+            reversed(self.steps), reversed(self.changes), reversed(self.inverse), strict=True
+        ):
+            a = inverse[columns] * np.einsum("ij,ij->j", S[:, columns], q)
+            coefficients.append(a)
+            q -= a * Y[:, columns]
+        d = self._scaled(q, columns, apply)
+        for S, Y, inverse, a in zip(
+            self.steps, self.changes, self.inverse, reversed(coefficients), strict=True
+        ):
+            b = inverse[columns] * np.einsum("ij,ij->j", Y[:, columns], d)
+            d += (a - b) * S[:, columns]
+        return -d
+
+    def _scaled(
+        self, q: Array, columns: IntArray, apply: Callable[[Array, IntArray], Array]
+    ) -> Array:
+        """The preconditioner times the length that the last step has shown to be right."""
+        d = apply(q, columns)
+        if not self.steps:
+            return d
+        Y, inverse = self.changes[-1][:, columns], self.inverse[-1][columns]
+        curvature = np.einsum("ij,ij->j", Y, apply(Y, columns)) * inverse
+        return d / np.where(curvature > 0, curvature, 1.0)
+
+
+def descend(
+    evaluate: Evaluate,
+    start: Array,
+    preconditioner: Preconditioner,
+    tolerance: Array,
+    max_passes: int,
+    *,
+    memory: int = 8,
+    rounding: float = 1e-15,
+    state: State | None = None,
+) -> State:
+    """Minimise all columns until their decrement is at most ``tolerance * (1 + |value|)``.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From points (parameters, k) and the k column numbers to values and gradients.
+    start : array of shape (parameters, columns)
+    preconditioner : Preconditioner
+    tolerance : array of shape (columns,)
+    max_passes : int
+        Calls of `evaluate`, counted from `state`.
+    memory : int
+        Steps remembered; 0 for a preconditioner that is the Hessian itself.
+    rounding : float
+        Relative accuracy of the values.
+    state : State, optional
+        Go on from here instead of `start`.
+    """
+    n_columns = start.shape[1]
+    everything = np.arange(n_columns)
+    if state is None:
+        value, gradient = evaluate(start, everything)
+        state = State(start.copy(), value, gradient, np.full(n_columns, np.inf), 1, None)  # type: ignore[arg-type]
+        state.done = np.zeros(n_columns, dtype=bool)
+    else:
+        state.done = state.done.copy()
+    pairs = _Memory(memory, start.shape)
+    direction = np.zeros_like(state.theta)
+    slope, step = np.zeros(n_columns), np.ones(n_columns)
+    rejected = np.zeros(n_columns, dtype=int)
+    fresh = everything[~state.done]  # columns that need a direction
+    first = state.passes
+    while True:
+        if len(fresh):
+            if preconditioner.refresh(state.theta, fresh):
+                pairs.forget()
+            d = pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
+            direction[:, fresh] = d
+            slope[fresh] = np.einsum("ij,ij->j", d, state.gradient[:, fresh])
+            state.decrement[fresh] = np.abs(slope[fresh])
+            step[fresh], rejected[fresh] = 1.0, 0
+            limit = tolerance[fresh] * (1.0 + np.abs(state.value[fresh]))
+            state.done[fresh] = state.decrement[fresh] <= limit
+        live = everything[~state.done & (rejected < _MOST_REJECTIONS)]
+        if len(live) == 0 or state.passes - first >= max_passes:
+            return state
+        trial = state.theta[:, live] + step[live] * direction[:, live]
+        value, gradient = evaluate(trial, live)
+        state.passes += 1
+        end_slope = np.einsum("ij,ij->j", gradient, direction[:, live])
+        old, down = state.value[live], slope[live]
+        accepted = value <= old + _DECREASE * step[live] * down
+        # Near the minimum values are all rounding: then the slope decides (Hager and Zhang).
+        accepted |= (value <= old + rounding * (1.0 + np.abs(old))) & (
+            np.abs(end_slope) <= _END_SLOPE * np.abs(down)
+        )
+        better = live[accepted]
+        pairs.add(
+            better,
+            trial[:, accepted] - state.theta[:, better],
+            gradient[:, accepted] - state.gradient[:, better],
+        )
+        state.theta[:, better] = trial[:, accepted]
+        state.value[better] = value[accepted]
+        state.gradient[:, better] = gradient[:, accepted]
+        worse = live[~accepted]
+        step[worse] *= _SHORTEN
+        rejected[worse] += 1
+        fresh = better
