@@ -114,14 +114,14 @@ class Chart:
         back = [f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, highs, strict=True)]
         self.add(f'<polygon class="{css}" points="{" ".join(there + back[::-1])}"/>')
 
-    def vertical(self, x: float, css: str, label: str = "") -> None:
-        """A vertical line, named at its top."""
+    def vertical(self, x: float, css: str, label: str = "", row: int = 0) -> None:
+        """A vertical line, named near its top; `row` keeps two names apart."""
         p = self.px(x)
         self.add(f'<line class="{css}" x1="{p}" x2="{p}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
         if label:
             anchor, shift = ("end", -5) if p > WIDTH / 2 else ("start", 5)
             self.add(
-                f'<text class="note" x="{p + shift}" y="{TOP + 12}" text-anchor="{anchor}">'
+                f'<text class="note" x="{p + shift}" y="{TOP + 12 + 18 * row}" text-anchor="{anchor}">'
                 f"{escape(label)}</text>"
             )
 

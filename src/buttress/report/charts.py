@@ -96,7 +96,7 @@ def path_chart(path: RegularizationPath) -> Markup:
     chart.line(path.penalties, path.errors, "line c0")
     chart.vertical(path.best, "mark", "smallest error")
     if path.one_se is not None and path.one_se != path.best:
-        chart.vertical(path.one_se, "mark faint", "within one standard error")
+        chart.vertical(path.one_se, "mark faint", "within one standard error", row=1)
     return chart.svg(f"cross-validated error against {path.name}")
 
 

@@ -32,6 +32,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         the most frequent value; or take its row out of `fit` (in `predict` it raises).
     new_categories, extra_columns : {"error", "ignore"}, default="error"
         As in `TableEncoder`.
+    standardize : bool, default=True
+        Whether numeric columns are brought to mean 0 and variance 1.
 
     Attributes
     ----------
@@ -64,12 +66,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         missing: str = "error",
         new_categories: str = "error",
         extra_columns: str = "error",
+        standardize: bool = True,
     ) -> None:
         self.estimator = estimator
         self.target = target
         self.missing = missing
         self.new_categories = new_categories
         self.extra_columns = extra_columns
+        self.standardize = standardize
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -96,7 +100,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 f"{n_without} rows have no label in {self.target or 'y'!r}; "
                 "choose missing='drop-rows' to leave them out"
             )
-        encoder = TableEncoder(self.missing, self.new_categories, self.extra_columns)
+        encoder = TableEncoder(
+            self.missing, self.new_categories, self.extra_columns, self.standardize
+        )
         encoded = encoder.fit_transform(table)
         estimator = clone(self.estimator).fit(encoded, class_labels(labels))
         self.encoder_, self.estimator_, self.rows_ = encoder, estimator, rows

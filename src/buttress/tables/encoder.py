@@ -36,6 +36,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         as none of the known ones.
     extra_columns : {"error", "ignore"}, default="error"
         What a column that was not there in `fit` does in `transform`.
+    standardize : bool, default=True
+        Whether numeric columns are brought to mean 0 and variance 1.
 
     Attributes
     ----------
@@ -50,7 +52,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     fill_ : dict
         What replaces a missing value of every column.
     scaler_ : StandardScaler or None
-        Mean and scale of the numeric columns; None without such columns.
+        Mean and scale of the numeric columns; None without such columns, or when they are
+        left as they are.
 
     Notes
     -----
@@ -68,11 +71,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, missing: str = "error", new_categories: str = "error", extra_columns: str = "error"
+        self,
+        missing: str = "error",
+        new_categories: str = "error",
+        extra_columns: str = "error",
+        standardize: bool = True,
     ) -> None:
         self.missing = missing
         self.new_categories = new_categories
         self.extra_columns = extra_columns
+        self.standardize = standardize
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn the columns, their categories, means and scales.
@@ -100,7 +108,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise TableError(f"column {name!r} holds an infinite value")
         self.feature_names_in_ = np.array(table.names, dtype=object)
         self.n_features_in_ = len(table.names)
-        self.scaler_ = StandardScaler().fit(self._numbers(table)) if self.numeric_ else None
+        scaled = self.standardize and self.numeric_
+        self.scaler_ = StandardScaler().fit(self._numbers(table)) if scaled else None
         return self
 
     def transform(self, X: Any) -> Array:
@@ -125,8 +134,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X, names=self.feature_names_in_)
         table = self._checked(table)
         parts = []
-        if self.scaler_ is not None:
-            parts.append(self.scaler_.transform(self._numbers(table)))
+        if self.numeric_:
+            numbers = self._numbers(table)
+            parts.append(numbers if self.scaler_ is None else self.scaler_.transform(numbers))
         for name, categories in self.categories_.items():
             parts.append(self._one_hot(name, table[name], categories))
         return np.hstack(parts)

@@ -1,0 +1,157 @@
+"""Checked files, columns and labels: what is wrong is said before any work is done."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from buttress.tables import Table
+
+
+class Missing(StrEnum):
+    """What ``--missing`` accepts."""
+
+    error = "error"
+    impute = "impute"
+    drop_rows = "drop-rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A file, ready to learn from.
+
+    Attributes
+    ----------
+    table : Table
+        The features.
+    labels : ndarray
+    classes : dict of str to int
+        Rows of every class.
+    n_read : int
+        Rows in the file, those left out included.
+    """
+
+    table: Table
+    labels: NDArray[Any]
+    classes: dict[str, int]
+    n_read: int
+
+
+def existing_file(path: Path, what: str = "file") -> Path:
+    """The path, when it is a file that can be read."""
+    if not path.exists():
+        raise typer.BadParameter(f"{path}: no such {what}")
+    if path.is_dir():
+        raise typer.BadParameter(f"{path}: is a directory, expected a {what}")
+    if not os.access(path, os.R_OK):
+        raise typer.BadParameter(f"{path}: no permission to read it")
+    return path
+
+
+def writable(path: Path | None) -> Path | None:
+    """The path, when a file can be made there; asked before the work, not after it."""
+    if path is None:
+        return None
+    folder = path.parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"{path}: there is no directory {folder}")
+    if path.is_dir():
+        raise typer.BadParameter(f"{path}: is a directory, expected a file name")
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"{path}: no permission to write in {folder}")
+    return path
+
+
+def names(text: str | None) -> list[str]:
+    """A list given as ``a,b,c``."""
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def read_data(
+    path: Path,
+    target: str,
+    *,
+    missing: str = "error",
+    categorical: str | None = None,
+    ignore: str | None = None,
+    folds: int = 5,
+) -> Data:
+    """Read a file to learn from, and check everything that can be checked."""
+    import numpy as np
+
+    from buttress.tables import read_table
+    from buttress.tables._table import is_missing, listed
+    from buttress.tables.classifier import class_labels
+    from buttress.tables.encoder import refuse_missing
+
+    table = read_table(existing_file(path), text=names(categorical))
+    if target not in table.columns:
+        raise typer.BadParameter(
+            f"{path}: there is no column {target!r} (--target); it has {listed(table.names)}"
+        )
+    for name in names(ignore):
+        if name not in table.columns:
+            raise typer.BadParameter(f"{path}: there is no column {name!r} (--ignore)")
+        if name == target:
+            raise typer.BadParameter(f"--ignore {name}: that is the target")
+    table = table.without(*names(ignore))
+    n_read = len(table)
+    labels = table[target]
+    unlabelled = int(is_missing(labels).sum())
+    if missing == "drop-rows":
+        complete = table.complete()
+        if not complete.any():
+            raise typer.BadParameter(f"{path}: every row has a missing value")
+        table = table.take(complete)
+    elif unlabelled:
+        raise typer.BadParameter(
+            f"{path}: {unlabelled} rows have no {target!r}; use --missing drop-rows"
+        )
+    features, labels = table.without(target), class_labels(table[target])
+    if not features.names:
+        raise typer.BadParameter(f"{path}: {target!r} is the only column, there are no features")
+    if missing == "error":
+        try:
+            refuse_missing(features)
+        except ValueError as error:
+            reason = str(error).split(";")[0]
+            raise typer.BadParameter(
+                f"{path}: {reason}; use --missing impute or --missing drop-rows"
+            ) from None
+    found, counts = np.unique(labels, return_counts=True)
+    _check_classes(path, target, found, counts, len(labels), folds)
+    classes = {str(label): int(count) for label, count in zip(found, counts, strict=True)}
+    return Data(features, labels, classes, n_read)
+
+
+def _check_classes(
+    path: Path, target: str, found: Any, counts: Any, n_rows: int, folds: int
+) -> None:
+    where = f"{path}: the target {target!r}"
+    if len(found) < 2:
+        raise typer.BadParameter(f"{where} has one value only, {found[0]!s}")
+    if len(found) > 20 and len(found) > n_rows / 5:
+        raise typer.BadParameter(
+            f"{where} has {len(found)} different values in {n_rows} rows: these are no classes"
+        )
+    if counts.min() < folds:
+        rare = found[counts.argmin()]
+        raise typer.BadParameter(
+            f"{where} has {counts.min()} rows of class {rare!s}, fewer than the {folds} folds"
+        )
+
+
+def load_model(path: Path) -> tuple[Any, dict[str, Any]]:
+    """A saved model with the description of its file."""
+    from buttress.persistence import describe
+
+    model, about = describe(existing_file(path, "model file"))
+    return model, about
