@@ -99,7 +99,7 @@ class GeneralizedRamp(_SplitRamp):
 
     def concave_part(self, u: Array) -> Array:
         """``-(1 - gamma) [-u]_+``."""
-        return -(1.0 - self.gamma) * np.maximum(-np.asarray(u, dtype=float), 0.0)
+        return np.asarray((self.gamma - 1.0) * np.maximum(-np.asarray(u, dtype=float), 0.0))
 
     def derivative(self, u: Array) -> Array:
         """-gamma below 0, -1 on [0, 1), else 0."""

@@ -81,50 +81,78 @@ def scores(
 @compiled(fastmath=True)
 def _shift(up: Array, low: Array, first: Array, second: Array, t: float) -> None:
     for j in range(up.shape[0]):
-        change = t * (second[j] - first[j])
-        up[j] += change
+        change = t * (first[j] - second[j])
+        up[j] -= change
         low[j] += change
 
 
 @compiled(fastmath=True)
-def _largest(x: Array) -> float:
-    top = x[0]
-    for j in range(x.shape[0]):
-        top = max(top, x[j])
-    return top
+def _shift_one(up: Array, low: Array, first: Array, t: float) -> None:
+    for j in range(up.shape[0]):
+        change = t * first[j]
+        up[j] -= change
+        low[j] += change
 
 
 @compiled(fastmath=True)
-def _smallest(x: Array) -> float:
-    bottom = x[0]
-    for j in range(x.shape[0]):
-        bottom = min(bottom, x[j])
-    return bottom
+def _largest(x: Any, begin: int, end: int) -> tuple[float, int]:
+    """The largest of ``x[begin:end]`` and its position.
+
+    Eight running maxima per chunk: the compiler does not split a maximum by itself.
+    """
+    top, home = -NEVER, begin
+    start = begin
+    while start < end:
+        stop = min(start + 128, end)
+        a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = -NEVER
+        j = start
+        while j + 7 < stop:
+            a0, a1, a2, a3 = max(a0, x[j]), max(a1, x[j + 1]), max(a2, x[j + 2]), max(a3, x[j + 3])
+            j += 4
+            a4, a5, a6, a7 = max(a4, x[j]), max(a5, x[j + 1]), max(a6, x[j + 2]), max(a7, x[j + 3])
+            j += 4
+        while j < stop:
+            a0 = max(a0, x[j])
+            j += 1
+        chunk = max(max(max(a0, a1), max(a2, a3)), max(max(a4, a5), max(a6, a7)))
+        if chunk > top:
+            top, home = chunk, start
+        start = stop
+    for j in range(home, min(home + 128, end)):
+        if x[j] == top:
+            return top, j
+    return top, home
 
 
-@compiled()
-def _where(x: Array, value: float) -> int:
-    for j in range(x.shape[0]):
-        if x[j] == value:
-            return j
-    return 0
-
-
-@compiled(fastmath=True)
+@compiled(fastmath=True, error_model="numpy")
 def _pair_gains(
-    low: Array, diagonal: Array, first: Array, top: float, own: float, floor: float, gain: Array
+    low: Array,
+    diagonal: Array,
+    first: Array,
+    top: float,
+    own: float,
+    floor: float,
+    gain: Array,
+    begin: int,
+    end: int,
 ) -> None:
-    for j in range(low.shape[0]):
-        difference = max(top - low[j], 0.0)
-        curvature = max(own + diagonal[j] - 2.0 * first[j], floor)
+    for j in range(begin, end):
+        difference = top + low[j]
+        difference = difference if difference > 0.0 else 0.0
+        curvature = own + diagonal[j] - 2.0 * first[j]
+        curvature = curvature if curvature > floor else floor
         gain[j] = difference * difference / curvature
 
 
-@compiled(fastmath=True)
-def _single_gains(up: Array, low: Array, diagonal: Array, floor: float, gain: Array) -> None:
-    for j in range(up.shape[0]):
-        difference = max(max(up[j], -low[j]), 0.0)
-        gain[j] = difference * difference / max(diagonal[j], floor)
+@compiled(fastmath=True, error_model="numpy")
+def _single_gains(
+    up: Array, low: Array, diagonal: Array, floor: float, gain: Array, begin: int, end: int
+) -> None:
+    for j in range(begin, end):
+        difference = up[j] if up[j] > low[j] else low[j]
+        difference = difference if difference > 0.0 else 0.0
+        curvature = diagonal[j] if diagonal[j] > floor else floor
+        gain[j] = difference * difference / curvature
 
 
 @compiled()
@@ -132,7 +160,7 @@ def _refresh(
     j: int, value: float, b: Array, lower: Array, upper: Array, slack: Array, up: Array, low: Array
 ) -> None:
     up[j] = value if b[j] < upper[j] - slack[j] else -NEVER
-    low[j] = value if b[j] > lower[j] + slack[j] else NEVER
+    low[j] = -value if b[j] > lower[j] + slack[j] else -NEVER
 
 
 @compiled()
@@ -181,28 +209,27 @@ def solve_block(
     for step in range(max_iter):
         widest = -1.0
         chosen = -1
-        top = 0.0
+        i = -1
         begin = 0
         for k in range(n_groups + 1):
             end = ends[k]
             if end > begin:
-                high = _largest(up[begin:end])
-                deep = _smallest(low[begin:end])
-                gap = high - deep if k < n_groups else max(high, -deep)
-                if gap > widest and ((high > -0.5 * NEVER and deep < 0.5 * NEVER) or k == n_groups):
+                high, best_up = _largest(up, begin, end)
+                deep, _ = _largest(low, begin, end)
+                gap = high + deep if k < n_groups else max(high, deep)
+                if gap > widest:
                     widest = gap
                     chosen = k
-                    top = high
+                    i = best_up
             begin = end
         if widest <= tol:
             return step
         begin = ends[chosen - 1] if chosen > 0 else 0
         end = ends[chosen]
         if chosen == n_groups:
-            _single_gains(up[begin:end], low[begin:end], diagonal[begin:end], floor, gain)
-            i = begin + _where(gain[: end - begin], _largest(gain[: end - begin]))
-            rising = up[i] > -low[i]
-            value = up[i] if rising else low[i]
+            _single_gains(up, low, diagonal, floor, gain, begin, end)
+            _, i = _largest(gain, begin, end)
+            value = up[i] if up[i] > low[i] else -low[i]
             t = value / max(diagonal[i], floor)
             if t >= upper[i] - b[i]:
                 t = upper[i] - b[i]
@@ -212,19 +239,15 @@ def solve_block(
                 b[i] = lower[i]
             else:
                 b[i] += t
-            for j in range(m):
-                change = -t * K[i, j]
-                up[j] += change
-                low[j] += change
+            _shift_one(up, low, K[i], t)
             _refresh(i, value - t * K[i, i], b, lower, upper, slack, up, low)
             continue
-        i = begin + _where(up[begin:end], top)
+        top = up[i]
         own = diagonal[i]
-        _pair_gains(low[begin:end], diagonal[begin:end], K[i, begin:end], top, own, floor, gain)
-        j = begin + _where(gain[: end - begin], _largest(gain[: end - begin]))
-        bottom = low[j]
-        curvature = max(own + diagonal[j] - 2.0 * K[i, j], floor)
-        t = (top - bottom) / curvature
+        _pair_gains(low, diagonal, K[i], top, own, floor, gain, begin, end)
+        _, j = _largest(gain, begin, end)
+        bottom = -low[j]
+        t = (top - bottom) / max(own + diagonal[j] - 2.0 * K[i, j], floor)
         room_i = upper[i] - b[i]
         room_j = b[j] - lower[j]
         t = min(t, room_i, room_j)

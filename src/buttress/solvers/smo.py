@@ -8,9 +8,11 @@ The problem, over variables ``a_j`` that stand for row ``i(j)`` with sign ``s_j`
 There may be no group, one (support vector machine, ramp, double and generalised hinge) or
 two (double ramp); variables outside all groups are free of sum constraints.
 
-Method: sequential minimal optimisation with second-order choice of the pair, inside blocks of
-the rows that violate optimality most. A pair step costs O(block) instead of O(n), and the
-kernel rows of a block are used once per block instead of once per step.
+Method: sequential minimal optimisation with second-order choice of the pair, inside blocks that
+hold the free variables and the worst violators. A pair step costs O(block) instead of O(n), the
+kernel rows of a block are used once per block instead of once per step, and rows that sit at
+their bounds cost nothing (this is the shrinking). When the pair steps have cost as much as one
+linear system in the free variables, that system is solved: a Newton step, clipped at the box.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers._free_newton import newton_step
 from buttress.solvers._smo_kernels import scores, solve_block
 from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 
@@ -27,6 +30,11 @@ from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_r
 # from its bound must not pass for a free one: it would fix the threshold.
 _BOUND_TOLERANCE = 1e-11
 _BLOCK = 256
+_LARGEST_BLOCK = 3000
+# A Newton step costs about as much as this many pair steps per free variable.
+_NEWTON_AFTER = 2
+_LARGEST_NEWTON = 2500
+_POLISH_BELOW = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +185,7 @@ class _Problem:
         if (width < 0).any():
             raise ValueError("A lower bound of the box lies above its upper bound.")
         self.slack = np.minimum(_BOUND_TOLERANCE * width.max(initial=0.0), 0.25 * width)
+        self.scale = float(K.diagonal.max(initial=0.0))
         self.v = np.empty(m)
         self.best = np.empty((self.n_groups + 1, 2))
 
@@ -196,7 +205,8 @@ class _Problem:
         return state
 
     def row_sums(self, b: Array) -> Array:
-        return np.bincount(self.row, weights=b, minlength=self.K.n)
+        sums: Array = np.bincount(self.row, weights=b, minlength=self.K.n).astype(np.float64)
+        return sums
 
     def _add(self, change: Array, g: Array) -> None:
         """``g += K change``, by as many rows as fit in the cache at a time."""
@@ -231,7 +241,7 @@ class _Problem:
     def reachable(self, tol: float, c: Array, g: Array) -> float:
         """`tol`, or what rounding allows when that is more."""
         largest = float(np.abs(g).max(initial=0.0)) + float(np.abs(self.q).max(initial=0.0))
-        norm = float(np.linalg.norm(c)) * float(self.K.diagonal.max(initial=0.0))
+        norm = float(np.linalg.norm(c)) * self.scale
         return max(tol, 16.0 * np.finfo(np.float64).eps * max(largest, norm))
 
     # -- descent ---------------------------------------------------------------------------
@@ -249,23 +259,61 @@ class _Problem:
         return worst
 
     def descend(self, state: _State, tol: float, max_iter: int) -> int:
-        steps = 0
-        previous = np.empty(0, dtype=np.intp)
-        size = min(_BLOCK, self.K.most_rows)
+        """Alternate blocks of pair steps with Newton steps on the free variables."""
+        steps = since_newton = 0
+        previous: IntArray = np.empty(0, dtype=np.intp)
         while steps < max_iter:
             worst = self.violation(state)
-            if worst <= self.reachable(tol, state.c, state.g):
+            target = self.reachable(tol, state.c, state.g)
+            free = np.flatnonzero(self._may_rise(state) & self._may_fall(state))
+            # Once the last block has found which variables are free, one Newton step makes a
+            # tight tolerance as cheap as a loose one.
+            pause = _NEWTON_AFTER * max(len(free), 64)
+            polish = worst <= target and tol < _POLISH_BELOW and since_newton > 0
+            if polish or (worst > target and since_newton > pause):
+                since_newton = 0
+                if self._newton(state, free):
+                    worst = self.violation(state)
+            if worst <= target:
                 break
+            size = min(max(_BLOCK, int(1.25 * len(free))), _LARGEST_BLOCK, self.K.most_rows)
             rows = self._choose_rows(state, previous, size)
-            inner = max(0.1 * worst, 0.5 * tol)
-            steps += max(1, self._solve_rows(state, rows, inner, max_iter - steps))
+            # A block of all rows can go straight to the end.
+            inner = 0.5 * target if len(rows) == self.K.n else max(0.1 * worst, 0.5 * target)
+            taken = max(1, self._solve_rows(state, rows, inner, min(max_iter - steps, pause + 64)))
+            steps += taken
+            since_newton += taken
             previous = rows
         return steps
 
+    def _may_rise(self, state: _State) -> BoolArray:
+        return np.asarray(state.b < self.upper - self.slack)
+
+    def _may_fall(self, state: _State) -> BoolArray:
+        return np.asarray(state.b > self.lower + self.slack)
+
+    def _newton(self, state: _State, free: IntArray) -> bool:
+        """Minimise over the free variables at once; False when there are too many or none."""
+        rows = self.row[free]
+        if not 1 < len(free) <= _LARGEST_NEWTON or len(free) > self.K.most_rows:
+            return False
+        K = self.K.submatrix(rows)
+        step = newton_step(
+            K, self.v[free], self.group[free], self.n_groups,
+            self.lower[free] - state.b[free], self.upper[free] - state.b[free],
+        )  # fmt: skip
+        if step is None:
+            return False
+        state.b[free] += step
+        np.clip(state.b, self.lower, self.upper, out=state.b)
+        c = self.row_sums(state.b)
+        self._add(c - state.c, state.g)
+        state.c = c
+        return True
+
     def _choose_rows(self, state: _State, previous: IntArray, size: int) -> IntArray:
         """The rows of the worst violators, then free ones of the last block, then any free."""
-        may_rise = state.b < self.upper - self.slack
-        may_fall = state.b > self.lower + self.slack
+        may_rise, may_fall = self._may_rise(state), self._may_fall(state)
         chosen = []
         share = max(2, size // (4 * max(1, self.n_groups)))
         for k in range(-1, self.n_groups):
@@ -304,10 +352,10 @@ class _Problem:
             local, ends, self.v[members], b, self.lower[members], self.upper[members],
             self.slack[members], tol, max_iter,
         )  # fmt: skip
-        change = np.bincount(self.row[members], weights=b - state.b[members], minlength=self.K.n)
         state.b[members] = b
-        state.c += change
-        self._add(change, state.g)
+        c = self.row_sums(state.b)
+        self._add(c - state.c, state.g)
+        state.c = c
         return int(steps)
 
     # -- certificate -----------------------------------------------------------------------

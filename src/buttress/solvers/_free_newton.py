@@ -1,0 +1,123 @@
+"""A Newton step on the free variables of a box problem, clipped or cut at the box."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+from threadpoolctl import ThreadpoolController
+
+from buttress._arrays import Array, BoolArray, IntArray
+
+# How often variables that would leave their box are put on the bound before giving up.
+_CLIPPINGS = 8
+# Copies of a row make the system singular; this shift, relative to its diagonal, keeps the
+# factor and hardly moves the step.
+_RIDGE = 1e-12
+# Below this size a second BLAS thread costs more than it brings.
+_ONE_THREAD_BELOW = 1500
+
+_threads: list[ThreadpoolController] = []
+
+
+def newton_step(
+    K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
+) -> Array | None:
+    """A step d that lowers ``1/2 d'Kd - v'd`` inside ``[lower, upper]``, group sums zero.
+
+    Variables that would leave their box are put on the bound and the others solved again; when
+    that does not lower the objective, the first step is cut at the first bound it meets.
+    Costs m³/3 operations for m variables, at most a few times.
+
+    Returns
+    -------
+    array of shape (m,) or None
+        None when no descent was found (at the minimum, or by rounding).
+    """
+    if len(v) >= _ONE_THREAD_BELOW:
+        return _step(K, v, group, n_groups, lower, upper)
+    if not _threads:
+        _threads.append(ThreadpoolController())
+    with _threads[0].limit(limits=1, user_api="blas"):
+        return _step(K, v, group, n_groups, lower, upper)
+
+
+def _step(
+    K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
+) -> Array | None:
+    step: Array = np.zeros(len(v))
+    inside = np.ones(len(v), dtype=bool)
+    first: Array | None = None
+    for _ in range(_CLIPPINGS):
+        solved = _minimum_given(K, v, group, n_groups, step, inside)
+        if solved is None:
+            break
+        step = solved
+        if first is None:
+            first = step
+        leaving = inside & ((step < lower) | (step > upper))
+        if not leaving.any():
+            if ((step >= lower) & (step <= upper)).all() and step @ (0.5 * (K @ step) - v) < 0:
+                return step
+            break
+        inside &= ~leaving
+        step = np.where(inside, 0.0, np.clip(step, lower, upper))
+    return None if first is None else _cut(K, v, first, lower, upper)
+
+
+def _minimum_given(
+    K: Array, v: Array, group: IntArray, n_groups: int, step: Array, inside: BoolArray
+) -> Array | None:
+    """Minimise over the variables `inside`, the others held at `step`.
+
+    One variable per group is eliminated, so that the sums hold to the last digit even when the
+    system is close to singular.
+    """
+    solved = np.where(inside, 0.0, step)
+    pivot = np.full(len(v), -1)
+    for k in range(n_groups):
+        members = np.flatnonzero(inside & (group == k))
+        if len(members):
+            # The middle one: no pivot that a previous clipping has pushed to an end.
+            pivot[group == k] = members[len(members) // 2]
+            solved[pivot[members[0]]] = -solved[group == k].sum()
+        elif abs(solved[group == k].sum()) > 0:
+            return None
+    right = v - K @ solved if solved.any() else v.copy()
+    keep = np.flatnonzero(inside & (pivot != np.arange(len(v))))
+    if len(keep) == 0:
+        return None
+    A = K[np.ix_(keep, keep)]
+    right_keep = right[keep].copy()
+    of = pivot[keep]
+    for p in np.unique(of[of >= 0]):
+        mine = np.flatnonzero(of == p)
+        right_keep[mine] -= right[p]
+        for q in np.unique(of):
+            theirs = np.flatnonzero(of == q)
+            block = A[np.ix_(mine, theirs)] - K[p, keep[theirs]]
+            if q >= 0:
+                block += (K[p, q] - K[keep[mine], q])[:, None]
+            else:
+                A[np.ix_(theirs, mine)] = block.T
+            A[np.ix_(mine, theirs)] = block
+    A[np.diag_indices_from(A)] += _RIDGE * max(float(np.trace(A)) / len(A), 1e-300)
+    try:
+        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    solved[keep] = linalg.cho_solve(factor, right_keep, check_finite=False)
+    for p in np.unique(of[of >= 0]):
+        solved[p] -= solved[keep[of == p]].sum()
+    return solved
+
+
+def _cut(K: Array, v: Array, step: Array, lower: Array, upper: Array) -> Array | None:
+    """`step`, shortened to the minimum along it or to the first bound."""
+    slope = float(v @ step)
+    if slope <= 0:
+        return None
+    size = np.where(step == 0, 1.0, step)
+    room = np.where(step > 0, upper / size, np.where(step < 0, lower / size, np.inf))
+    curvature = float(step @ (K @ step))
+    length = min(float(room.min()), slope / curvature if curvature > 0 else np.inf)
+    return step * length if 0 < length < np.inf else None
