@@ -35,7 +35,7 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
-        tol: float = 1e-8,
+        tol: float = 1e-10,
         max_iter: int = 10_000_000,
         cache_size: float = 1000.0,
         random_state: Any = None,

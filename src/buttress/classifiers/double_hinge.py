@@ -33,7 +33,7 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         with probability at least `target_coverage` (and, without ties, at most one over their
         number more), whatever the distribution. With more than two classes the band is one
         for half the distance of the two largest scores. Weights do not enter the coverage.
-    tol : float, default=1e-8
+    tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
     max_iter : int, default=10_000_000

@@ -46,7 +46,7 @@ class DoubleRampClassifier(BaseRejectClassifier):
         more), whatever the distribution; given the held-out rows the coverage is Beta
         distributed. `d` still shapes the loss. With more than two classes the band is one for
         half the distance of the two largest scores. Weights do not enter the coverage.
-    tol : float, default=1e-8
+    tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
     max_iter : int, default=100
@@ -157,7 +157,7 @@ class DoubleRampClassifier(BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
-        tol: float = 1e-8,
+        tol: float = 1e-10,
         max_iter: int = 100,
         cache_size: float = 1000.0,
         random_state: Any = None,

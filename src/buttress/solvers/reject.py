@@ -13,14 +13,15 @@ hinge) are two stacked hinges with one threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers._exact_thresholds import middle, threshold_intervals
 from buttress.solvers.dc import minimize_dc
-from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms, solve_hinges
+from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 from buttress.solvers.smo import BoxSolution
 
@@ -160,7 +161,9 @@ def solve_stacked_hinge(
         row=np.tile(np.arange(n), len(used)),
         group=np.full(n * len(used), 0 if fit_intercept else -1),
     )
-    point = solve_hinges(K, stacked, tol=tol, max_iter=max_iter)
+    problem = HingeProblem(K, stacked, max_iter=max_iter)
+    pattern = problem.initial_pattern()
+    point = _with_exact_thresholds(problem, problem.step(pattern, None, tol), pattern)
     step = point.step
     assert step is not None
     loss = stacked.loss(point.g, point.threshold)
@@ -282,6 +285,19 @@ def double_ramp_step(
     )
 
 
+def _with_exact_thresholds(
+    problem: HingeProblem, point: HingePoint, pattern: BoolArray
+) -> HingePoint:
+    """The point with its thresholds in the middle of their exact intervals."""
+    assert point.step is not None
+    interval = threshold_intervals(problem.terms, point.g, pattern)
+    threshold = np.array([middle(ends) for ends in interval])
+    step = replace(point.step, interval=interval, threshold=threshold)
+    if problem.adjust is not None:
+        threshold = problem.adjust(threshold)
+    return HingePoint(point.c, point.g, threshold, step)
+
+
 class _Machine(HingeProblem):
     """The double ramp machine in the form the outer loop takes.
 
@@ -335,7 +351,8 @@ class _Machine(HingeProblem):
 
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
         """As in `HingeProblem`; the first step may start from another problem's solution."""
-        return super().step(pattern, self.first if warm is None else warm, tol)
+        point = super().step(pattern, self.first if warm is None else warm, tol)
+        return _with_exact_thresholds(self, point, pattern)
 
     @property
     def mirrored(self) -> bool:
