@@ -1,0 +1,167 @@
+"""What an experiment is: printed cells, tasks that fill them, and a plan to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table, printed or only ours.
+
+    Parameters
+    ----------
+    id : str
+        What the tasks call it.
+    group : str
+        What ``--only`` selects by, usually the data set.
+    labels : mapping
+        Column of the page -> text, for example ``{"data": "sonar", "learner": "LHS"}``.
+    printed : str, optional
+        The paper's number exactly as printed; None where the paper has none.
+    spread : str, optional
+        The printed number behind it.
+    spread_is : {"sd", "se"}
+        Whether `spread` is a standard deviation over runs or a standard error.
+    paper_runs : int
+        How many runs the paper averaged.
+    overlap : float
+        Nadeau-Bengio correction: the ratio of test to training size where the splits share
+        their data, 0 where every run has new data.
+    better : {"lower", "higher"}
+        Which direction is an improvement.
+    unit : str
+        What is measured, shown once per table.
+    scale : float
+        Our values are multiplied by it before they are compared.
+    exact : bool
+        A fact about the data: compared as it is, without standard errors.
+    one_draw : bool
+        The paper's number belongs to one unknown draw of a distribution over which our runs
+        vary: our standard deviation is then added to its uncertainty.
+    unknown : str
+        Why the paper's protocol cannot be determined; empty when it can.
+    remark : str
+        What is known about a difference.
+    """
+
+    id: str
+    group: str
+    labels: Mapping[str, str]
+    printed: str | None = None
+    spread: str | None = None
+    spread_is: str = "sd"
+    paper_runs: int = 1
+    overlap: float = 0.0
+    better: str = "lower"
+    unit: str = ""
+    scale: float = 1.0
+    exact: bool = False
+    one_draw: bool = False
+    unknown: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of work that is done once and kept: its result fills some cells."""
+
+    key: str
+    group: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run an experiment.
+
+    Parameters
+    ----------
+    quick : bool
+        A few runs of the smallest cases with small grids: does it work, not what it gives.
+    only : tuple of str
+        Groups to run; all when empty.
+    repeats : int, optional
+        Runs per cell instead of the experiment's own number.
+    jobs : int
+        Processes.
+    out : Path
+        Folder of the results.
+    seed : int
+        Runs with another seed are other runs.
+    verbose : int
+        Show a progress bar.
+    """
+
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    repeats: int | None = None
+    jobs: int = 1
+    out: Path = Path("buttress-results")
+    seed: int = 0
+    verbose: int = 0
+
+    def runs(self, full: int, quick: int = 1) -> int:
+        """The number of repetitions to make."""
+        if self.repeats is not None:
+            return self.repeats
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement of the paper that a number can confirm or refute."""
+
+    statement: str
+    holds: bool
+    measured: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line.
+    title : str
+    paper : str
+        Citation.
+    protocol : sequence of str
+        Splits, scaling, grids, repetitions: what the paper says and what we do.
+    cells : tuple of Cell
+        Every printed number, and ours beside them.
+    tasks : callable
+        Plan -> tasks, in the order to run them.
+    run : callable
+        (arguments of a task, plan) -> values by cell id; other keys are kept as series for
+        the figure and the checks.
+    draw : callable, optional
+        (matplotlib figure, values by key) -> None. Tables have a common picture.
+    check : callable, optional
+        values by key -> list of Check.
+    version : int
+        Raised when the protocol changes; results of another version are not reused.
+    """
+
+    name: str
+    title: str
+    paper: str
+    protocol: Sequence[str]
+    cells: tuple[Cell, ...]
+    tasks: Callable[[Plan], list[Task]]
+    run: Callable[[Mapping[str, Any], Plan], Values]
+    draw: Callable[[Any, Mapping[str, list[Any]]], None] | None = None
+    check: Callable[[Mapping[str, list[Any]]], list[Check]] | None = None
+    version: int = 1
+
+    @property
+    def groups(self) -> list[str]:
+        """What ``--only`` accepts."""
+        return list(dict.fromkeys(task.group for task in self.tasks(Plan())))

@@ -1,0 +1,212 @@
+"""Run an experiment: finished tasks are kept on disk, the rest is computed and reported."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from buttress._files import replacing
+from buttress._progress import progress
+from buttress._version import __version__
+from buttress.experiments._model import Experiment, Plan, Task
+from buttress.experiments._statistics import compare, count_verdicts, expected_by_chance
+
+
+def run_experiment(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+    """Do what is not done yet and report on all that is.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    plan : Plan
+
+    Returns
+    -------
+    dict
+        The report, as in the JSON file.
+    """
+    tasks = _selected(experiment, plan)
+    plan.out.mkdir(parents=True, exist_ok=True)
+    path = plan.out / f"{report_name(experiment, plan)}.runs.jsonl"
+    done = _finished(path, experiment, plan)
+    todo = [task for task in tasks if task.key not in done]
+    failures: list[dict[str, str]] = []
+    with progress(experiment.name, len(tasks), plan.verbose) as advance:
+        advance(len(tasks) - len(todo))
+        for task, line in _computed(experiment, plan, todo):
+            if "failure" in line:
+                failures.append({"task": task.key, "reason": line["failure"]})
+            else:
+                _append(path, line)
+                done[task.key] = line
+            advance(1)
+    lines = [done[task.key] for task in tasks if task.key in done]
+    return _report(experiment, plan, lines, failures)
+
+
+def report_name(experiment: Experiment, plan: Plan) -> str:
+    """Stem of the files of a run; a quick one never mixes with a full one."""
+    return experiment.name + (".quick" if plan.quick else "")
+
+
+def _selected(experiment: Experiment, plan: Plan) -> list[Task]:
+    unknown = sorted(set(plan.only) - set(experiment.groups))
+    if unknown:
+        raise ValueError(f"only must be among {experiment.groups}, got {unknown}")
+    tasks = experiment.tasks(plan)
+    return [task for task in tasks if not plan.only or task.group in plan.only]
+
+
+def _finished(path: Path, experiment: Experiment, plan: Plan) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    done = {}
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue  # the last line of an interrupted run
+        if (line["version"], line["seed"]) == (experiment.version, plan.seed):
+            done[line["task"]] = line
+    return done
+
+
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _computed(
+    experiment: Experiment, plan: Plan, todo: list[Task]
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    if plan.jobs == 1 or len(todo) < 2:
+        for task in todo:
+            yield task, _run_task(experiment.name, task, plan, experiment)
+        return
+    # A worker finds the experiment by its name: functions need not be sent.
+    results = Parallel(n_jobs=plan.jobs, return_as="generator")(
+        delayed(_run_task)(experiment.name, task, plan) for task in todo
+    )
+    yield from zip(todo, results, strict=True)
+
+
+def _run_task(
+    name: str, task: Task, plan: Plan, experiment: Experiment | None = None
+) -> dict[str, Any]:
+    if experiment is None:
+        from buttress.experiments import get_experiment
+
+        experiment = get_experiment(name)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        try:
+            values = experiment.run(task.arguments, plan)
+        except Exception as error:  # one broken cell must not end an hour of others
+            return {"failure": f"{type(error).__name__}: {error}"}
+    return {
+        "task": task.key,
+        "version": experiment.version,
+        "seed": plan.seed,
+        "seconds": round(time.perf_counter() - start, 3),
+        "warnings": sum(w.category.__name__ == "ConvergenceWarning" for w in caught),
+        "values": as_json(values),
+    }
+
+
+def as_json(value: Any) -> Any:
+    """Plain Python numbers; null where a number is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def collect(lines: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """All values of every key, in the order of the tasks."""
+    values: dict[str, list[Any]] = {}
+    for line in lines:
+        for key, value in line["values"].items():
+            values.setdefault(key, []).append(value)
+    return values
+
+
+def _report(
+    experiment: Experiment,
+    plan: Plan,
+    lines: list[dict[str, Any]],
+    failures: list[dict[str, str]],
+) -> dict[str, Any]:
+    values = collect(lines)
+    compared = [compare(cell, values.get(cell.id, [])) for cell in experiment.cells]
+    known = {cell.id for cell in experiment.cells}
+    checks = experiment.check(values) if experiment.check and lines else []
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "protocol": list(experiment.protocol),
+        "command": command(experiment, plan),
+        "quick": plan.quick,
+        "machine": machine(),
+        "seconds": round(sum(line["seconds"] for line in lines), 1),
+        "tasks": len(lines),
+        "solver_warnings": sum(line["warnings"] for line in lines),
+        "failures": failures,
+        "verdicts": count_verdicts(compared),
+        "expected_by_chance": expected_by_chance(compared),
+        "checks": [vars(check) for check in checks],
+        "cells": compared,
+        "series": {key: value for key, value in values.items() if key not in known},
+    }
+
+
+def command(experiment: Experiment, plan: Plan) -> str:
+    """The command line that makes the same run."""
+    words = ["buttress", "reproduce", experiment.name]
+    if plan.quick:
+        words.append("--quick")
+    if plan.only:
+        words += ["--only", ",".join(plan.only)]
+    if plan.repeats is not None:
+        words += ["--repeats", str(plan.repeats)]
+    if plan.seed:
+        words += ["--seed", str(plan.seed)]
+    return " ".join(words)
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers, and above all the times, depend on."""
+    return {
+        "buttress": __version__,
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "cpus": os.cpu_count(),
+        "processor": platform.machine(),
+    }
+
+
+def write_report(report: Mapping[str, Any], path: Path) -> None:
+    """Write a report as JSON, replacing the old one at once."""
+    with replacing(path, "w") as file:
+        json.dump(as_json(report), file, indent=1, allow_nan=False)
+        file.write("\n")

@@ -1,0 +1,51 @@
+"""Splits, scaling and seeds shared by the experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Split = tuple[NDArray[Any], NDArray[Any]]
+
+
+def generator(*numbers: int) -> np.random.Generator:
+    """Random numbers that depend on the seed, the repetition and nothing else."""
+    return np.random.default_rng(list(numbers))
+
+
+def seed_of(*numbers: int) -> int:
+    """A seed for interfaces that want an integer."""
+    return int(generator(*numbers).integers(2**31 - 1))
+
+
+def random_split(n: int, train_share: float, random: np.random.Generator) -> Split:
+    """Row numbers of a random training part and of the rest."""
+    order = random.permutation(n)
+    cut = round(train_share * n)
+    return order[:cut], order[cut:]
+
+
+def standardised(X: NDArray[Any], rows: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Features with mean 0 and standard deviation 1 on `rows`; constant ones become 0."""
+    reference = X if rows is None else X[rows]
+    scale = reference.std(axis=0)
+    return np.asarray((X - reference.mean(axis=0)) / np.where(scale > 0, scale, 1.0))
+
+
+def folds(n: int, count: int, random: np.random.Generator) -> Iterator[Split]:
+    """Training and test rows of a random partition into `count` parts."""
+    parts = np.array_split(random.permutation(n), count)
+    for k, test in enumerate(parts):
+        yield np.concatenate([part for j, part in enumerate(parts) if j != k]), test
+
+
+def stratified_folds(y: NDArray[Any], count: int, random: np.random.Generator) -> list[Split]:
+    """As `folds`, with the classes spread evenly over the parts."""
+    place = np.empty(len(y), dtype=int)
+    for label in np.unique(y):
+        rows = random.permutation(np.flatnonzero(y == label))
+        place[rows] = np.arange(len(rows)) % count
+    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]

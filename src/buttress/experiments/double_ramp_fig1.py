@@ -1,0 +1,75 @@
+"""Figure 1 of the double ramp paper: the convex losses against the 0-d-1 loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from buttress.experiments._figures import COLOURS
+from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._reject_tables import PAPER
+
+D = 0.2
+_WIDTHS = (0.7, 2.0)
+
+
+def zero_d_one(t: Any, rho: float, d: float = D) -> Any:
+    """The loss that is meant: 1 for a wrong answer, d for none."""
+    return np.where(t < -rho, 1.0, np.where(t <= rho, d, 0.0))
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    from buttress.losses import DoubleHinge, GeneralizedHinge
+
+    t = np.linspace(-4, 4, 1601)
+    values: Values = {
+        "t": t,
+        "generalised hinge": GeneralizedHinge(d=D).value(t),
+        "double hinge": DoubleHinge(d=D).value(t),
+    }
+    for rho in _WIDTHS:
+        values[f"0-d-1 {rho:g}"] = zero_d_one(t, rho)
+    return values
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for name in ("generalised hinge", "double hinge"):
+        loss = np.array(values[name][0])
+        for rho, bounds in zip(_WIDTHS, (True, False), strict=True):
+            short = float((np.array(values[f"0-d-1 {rho:g}"][0]) - loss).max())
+            text = "bounds" if bounds else "does not bound"
+            checks.append(
+                Check(
+                    f"the {name} {text} the 0-d-1 loss at rho = {rho:g}",
+                    (short <= 1e-12) == bounds,
+                    f"largest shortfall {max(short, 0):.3f}",
+                )
+            )
+    return checks
+
+
+def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, rho in zip(axes, _WIDTHS, strict=True):
+        for colour, name in zip(
+            COLOURS, ("generalised hinge", "double hinge", f"0-d-1 {rho:g}"), strict=False
+        ):
+            axis.plot(values["t"][0], values[name][0], color=colour, label=name.split(" 0.")[0])
+        axis.set(title=f"rho = {rho:g}", xlabel="y f(x)", ylim=(-0.1, 5))
+    axes[0].legend()
+
+
+EXPERIMENT = Experiment(
+    name="double-ramp-fig1",
+    title="Double ramp, Figure 1: convex losses and the 0-d-1 loss",
+    paper=PAPER,
+    protocol=("Values of the library's losses on a grid, d = 0.2.",),
+    cells=(),
+    tasks=lambda plan: [Task("losses", "losses")],
+    run=_run,
+    draw=_draw,
+    check=_check,
+)

@@ -1,0 +1,224 @@
+"""Table 2 of the PA-RAMP paper: accuracy and support vectors of online learners under noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress.datasets import flip_labels, load_dataset
+from buttress.experiments._model import Cell, Experiment, Plan, Task, Values
+from buttress.experiments._sampling import (
+    generator,
+    random_split,
+    seed_of,
+    standardised,
+    stratified_folds,
+)
+from buttress.experiments.pa_ramp_table1 import PAPER
+
+LEARNERS = ("Perceptron", "Pegasos", "NORMA", "PA-RAMP", "PA")
+NOISE = (0.0, 0.05, 0.10)
+SETS = {
+    "wdbc": "Breast Cancer",
+    "letter": "Letters",
+    "occupancy": "Occupancy",
+    "banana_ida": "Banana",
+    "adult": "Adult",
+}
+# accuracy ± sd, support vectors ± sd for Perceptron, Pegasos, NORMA, PA-RAMP; noise 0, 5, 10 %
+_PRINTED = """
+wdbc 0 88.42 7.07 65.6 6.1 89.12 2.75 105.2 17.8
+    92.11 2.15 138.4 24.1 92.28 2.03 113.0 11.1
+wdbc 0.05 87.37 4.49 99.8 6.8 88.42 6.11 121.8 19.1
+    88.60 3.86 184.0 34.4 89.65 1.40 115.8 11.7
+wdbc 0.1 84.91 4.35 119.2 8.4 87.37 5.13 176.2 41.7
+    86.84 3.42 205.6 34.5 87.71 3.19 106.0 8.4
+letter 0 94.70 0.23 1419.6 10.3 93.62 1.11 9344.8 914.9
+    91.45 0.32 14560.0 2868.0 96.72 0.23 7473.0 210.9
+letter 0.05 89.27 0.79 2811.0 44.3 90.46 0.68 10130.4 56.0
+    90.47 1.11 13255.4 3362.7 96.52 0.21 7852.8 287.6
+letter 0.1 84.63 1.17 3919.8 45.6 91.73 0.86 9379.0 594.9
+    89.72 2.17 14181.8 3638.4 95.44 0.73 7574.8 616.0
+occupancy 0 98.78 0.20 303.6 5.9 98.74 0.17 5837.6 2798.1
+    98.64 0.19 470.0 230.6 99.00 0.12 309.2 15.5
+occupancy 0.05 96.51 0.63 1833.4 83.2 98.64 0.68 7593.2 2491.2
+    98.73 0.16 8353.2 4770.2 98.97 0.09 306.6 10.7
+occupancy 0.1 87.55 4.66 3221.8 42.8 98.56 0.16 8175.4 2184.1
+    98.65 0.13 8684.4 4536.0 98.92 0.03 340.4 36.7
+banana_ida 0 86.17 1.80 602.4 5.6 89.98 0.70 1554.4 8.9
+    89.38 1.80 1434.0 230.7 89.77 0.95 643.0 27.5
+banana_ida 0.05 85.23 9.46 927.2 18.3 88.94 0.41 1696.2 39.4
+    83.91 1.80 1873.0 439.1 88.49 0.89 685.0 26.2
+banana_ida 0.1 82.04 5.66 1173.2 20.1 88.92 0.62 1894.4 25.0
+    87.66 3.09 2130.2 230.6 87.34 2.83 692.0 47.2
+adult 0 78.83 0.36 8537.2 24.9 84.15 0.23 23632.2 543.6
+    84.26 0.27 27780.2 598.2 84.09 0.36 19287.0 1476.9
+adult 0.05 75.45 0.43 10808.8 80.9 83.74 0.55 24092.0 37.2
+    82.09 3.56 30657.2 14870.6 83.32 0.56 21165.8 1805.1
+adult 0.1 72.10 0.29 12664.4 118.5 83.30 0.25 23996.2 260.0
+    81.11 3.50 23962.2 17350.7 83.09 0.33 19588.2 1374.8
+"""
+
+_UNKNOWN = {
+    "wdbc": "the paper's preprocessing of this set cannot be determined: no combination of "
+    "z-scores, min-max or unit rows with widths 1, 1/2, 1/30, 1/60 gives its accuracies and "
+    "support vector counts together",
+}
+_REMARKS = {
+    "letter": "with z-scores and width 1, as the paper says, the kernel matrix is nearly the "
+    "identity; the paper's support vector counts lie between those for width 1 and 1/2",
+    "adult": "the paper does not say how the eight text columns were coded; alphabetical codes "
+    "are used because it counts 14 features",
+    "NORMA": "the paper does not define its truncation parameter; it is read as a threshold on "
+    "coefficients",
+}
+
+
+def _cells() -> tuple[Cell, ...]:
+    cells = []
+    words_of_all = _PRINTED.split()
+    for start in range(0, len(words_of_all), 18):
+        words = words_of_all[start : start + 18]
+        name, noise = words[0], float(words[1])
+        numbers = iter(words[2:])
+        for learner in LEARNERS:
+            printed = [next(numbers, None) for _ in range(4)]
+            for what, value, spread in (
+                ("accuracy", printed[0], printed[1]),
+                ("SVs", printed[2], printed[3]),
+            ):
+                cells.append(
+                    Cell(
+                        f"{name}/{noise:g}/{learner}/{what}",
+                        name,
+                        {
+                            "data": SETS[name],
+                            "noise": f"{noise:.0%}",
+                            "learner": learner,
+                            "quantity": what,
+                        },
+                        value,
+                        spread,
+                        paper_runs=5,
+                        overlap=0.25,
+                        better="higher" if what == "accuracy" else "lower",
+                        unit="accuracy (%)" if what == "accuracy" else "support vectors",
+                        scale=100.0 if what == "accuracy" else 1.0,
+                        unknown=_UNKNOWN.get(name, "") if value else "",
+                        remark=_REMARKS.get(name, _REMARKS.get(learner, "")),
+                    )
+                )
+    return tuple(cells)
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    names = (
+        ("wdbc", "banana_ida")
+        if plan.quick
+        else ("banana_ida", "wdbc", "occupancy", "letter", "adult")
+    )
+    noise = (0.1,) if plan.quick else NOISE
+    return [
+        Task(f"{name}/{rate:g}/{repeat}", name, {"name": name, "noise": rate, "repeat": repeat})
+        for name, repeat, rate in product(names, range(plan.runs(5, 2)), noise)
+    ]
+
+
+def candidates(learner: str, seed: int, quick: bool = False) -> list[Any]:
+    """The unfitted learners of the paper's grid, all with the kernel exp(-||x - z||^2)."""
+    from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
+
+    kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
+    alphas = (1e-2,) if quick else (1e-3, 1e-2, 1e-1, 1.0)
+    if learner == "Perceptron":
+        return [KernelPerceptron(**kernel)]
+    if learner == "PA":
+        return [PARampClassifier(s=-np.inf, **kernel)]
+    if learner == "PA-RAMP":
+        return [PARampClassifier(s=s, **kernel) for s in (-1.0, -0.75, -0.5, -0.25)]
+    if learner == "Pegasos":
+        return [
+            KernelPegasos(alpha=alpha, sampling="with_replacement", random_state=seed, **kernel)
+            for alpha in alphas
+        ]
+    etas = (1e-1,) if quick else (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    taus = (1e-4,) if quick else (1e-5, 1e-4, 1e-3)
+    return [
+        Norma(eta=eta, alpha=alpha, tau=tau, **kernel)
+        for eta, alpha, tau in product(etas, alphas, taus)
+    ]
+
+
+def chosen(models: list[Any], X: NDArray[Any], y: NDArray[Any], random: np.random.Generator) -> Any:
+    """The model with the best accuracy in 5-fold cross-validation; the first of equals."""
+    if len(models) == 1:
+        return models[0]
+    parts = stratified_folds(y, 5, random)
+    scores = [
+        np.mean([model.fit(X[train], y[train]).score(X[test], y[test]) for train, test in parts])
+        for model in models
+    ]
+    return models[int(np.argmax(scores))]
+
+
+def load(name: str, rows: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A set as the paper prepares it: complete rows, standardised over all of them."""
+    bunch = load_dataset(name)
+    X, y = bunch.X, bunch.y
+    if rows is not None and rows < len(y):
+        kept = generator(1).permutation(len(y))[:rows]
+        X, y = X[kept], y[kept]
+    return standardised(X), y
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
+    X, y = load(name, 500 if plan.quick else None)
+    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
+    seed = seed_of(plan.seed, repeat, 1)
+    noisy = flip_labels(y[train], noise, random_state=seed)
+    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(train))
+    values: Values = {}
+    for learner in LEARNERS:
+        # The rows are in random order already, so the first ones are a random hold-out.
+        model = chosen(
+            candidates(learner, seed, plan.quick),
+            X[train][:held],
+            noisy[:held],
+            generator(plan.seed, repeat, 2),
+        )
+        model.fit(X[train], noisy)
+        values[f"{name}/{noise:g}/{learner}/accuracy"] = model.score(X[test], y[test])
+        values[f"{name}/{noise:g}/{learner}/SVs"] = len(model.support_)
+    return values
+
+
+EXPERIMENT = Experiment(
+    name="pa-ramp-table2",
+    title="PA-RAMP, Table 2: online learners under label noise",
+    paper=PAPER,
+    protocol=(
+        "Five data sets, labels of the training part flipped at rates 0, 5 and 10 %.",
+        "5 random splits into 80 % training and 20 % test rows, as in the paper; rows with "
+        "missing values dropped, features standardised over all rows before the split.",
+        "Gaussian kernel exp(-||x - z||^2): the paper says 'parameter 1', and the support "
+        "vector counts on banana fit this reading only.",
+        "Parameters by 5-fold cross-validation on the first 1000 training rows (10 % of the "
+        "rows for Breast Cancer); the support vector counts show that this hold-out stays in "
+        "the training part. The labels of the hold-out are noisy too.",
+        "Grids: s in -1, -0.75, -0.5, -0.25 (the paper's 0 never updates, so it is left out); "
+        "lambda in 1e-3 to 1; eta in 1e-5 to 1e-1; tau in 1e-5 to 1e-3. The perceptron's "
+        "learning rate has no effect without a bias.",
+        "One pass in random order. Pegasos draws its rows with replacement, and counts distinct "
+        "support vectors: only this fits the printed counts.",
+        "Plain PA (no ramp, s = -infinity) is ours; the paper does not print it.",
+        "The paper prints standard deviations over 5 splits.",
+    ),
+    cells=_cells(),
+    tasks=_tasks,
+    run=_run,
+)
