@@ -90,6 +90,10 @@ class BlockSource(Protocol):
         """Run `task` on every block (or those that hold some of `rows`), results in order."""
         ...
 
+    def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Run `task`, which returns a tuple of arrays, on every block and add the tuples up."""
+        ...
+
 
 class ArrayBlocks:
     """Blocks of an array, a memory-mapped array or a CSR matrix.
@@ -158,6 +162,9 @@ class ArrayBlocks:
         calls = [partial(self._run, task, int(start)) for start in starts]
         return run_in_threads(calls, self.n_threads)
 
+    def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
+        return total(self.map(task))
+
     def _run(self, task: Callable[[Block], Result], start: int) -> Result:
         stop = min(start + self.block_size, self.n_rows)
         X = self.X[start:stop]
@@ -202,8 +209,7 @@ def run_in_threads(
         waiting = [pool.submit(call) for call in islice(remaining, 2 * workers)]
         while waiting:
             result = waiting.pop(0).result()
-            for call in islice(remaining, 1):
-                waiting.append(pool.submit(call))
+            waiting.extend(pool.submit(call) for call in islice(remaining, 1))
             yield result
 
 

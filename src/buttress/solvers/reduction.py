@@ -25,7 +25,7 @@ from buttress.solvers._blockwise.preconditioners import (
     fixed_curvature,
     sampled_curvature,
 )
-from buttress.solvers.blocks import Block, take_rows, total
+from buttress.solvers.blocks import Block, take_rows
 
 METHODS = ("auto", "fixed", "newton", "lbfgs")
 
@@ -308,7 +308,7 @@ def _from_sample(
 
 def _diagonal(objective: Objective) -> DiagonalCurvature:
     task = GramPass(objective.reader, diagonal_only=True)
-    squares, _ = total(objective.source.map(task))
+    squares, _ = objective.source.sum(task)
     if objective.basis is not None:
         # The diagonal in other coordinates is not known from this one; its mean serves.
         squares = np.full(objective.n_components, squares.mean())

@@ -12,7 +12,7 @@ from buttress.kernels.approximate import FeatureMap, LinearMap
 from buttress.solvers._blockwise.columns import Columns, Folds, RowLoss
 from buttress.solvers._blockwise.passes import CurvaturePass, GradientPass, GramPass, Reader
 from buttress.solvers._blockwise.scan import Summary, scan
-from buttress.solvers.blocks import ArrayBlocks, Block, BlockSource, total
+from buttress.solvers.blocks import ArrayBlocks, Block, BlockSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Objective:
         m, columns = self.n_components, self.columns[index]
         offsets = theta[m:].astype(self.source.dtype)
         task = GradientPass(self.reader, self.rows, columns, self.raw_weights(theta), offsets)
-        value, raw, by_side = total(self.source.map(task))
+        value, raw, by_side = self.source.sum(task)
         weight = self.total_weight[index]
         value = value / weight + columns.alpha * (theta[:m] ** 2).sum(axis=0)
         raw /= weight
@@ -100,7 +100,7 @@ class Objective:
         m, q, columns = self.n_components, self.rows.n_offsets, self.columns[index]
         offsets = theta[m:].astype(self.source.dtype)
         task = CurvaturePass(self.reader, self.rows, columns, self.raw_weights(theta), offsets)
-        H, B, E = total(self.source.map(task))
+        H, B, E = self.source.sum(task)
         out = np.zeros((len(columns), m + q, m + q))
         weight = self.total_weight[index]
         for c in range(len(columns)):
@@ -115,7 +115,7 @@ class Objective:
 
     def gram(self) -> tuple[Array, Array]:
         """Gram matrix of the mapped rows and their sums over each class, both weighted."""
-        gram, sums = total(self.source.map(GramPass(self.reader)))
+        gram, sums = self.source.sum(GramPass(self.reader))
         if self.basis is not None:
             gram, sums = self.basis.T @ gram @ self.basis, sums @ self.basis
         return gram, sums
