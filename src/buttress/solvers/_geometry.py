@@ -1,0 +1,121 @@
+"""The shape of a quadratic penalty: a Gram matrix, or features when it has low rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import lapack
+
+from buttress._arrays import Array
+
+# Below this share of n a rank makes features cheaper, and far better conditioned.
+_LOW_RANK = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenbasis:
+    """Features in which the weighted second moment of the rows is diagonal."""
+
+    features: Array
+    eigenvalues: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Training rows as a Gram matrix or as features, scaled to unit mean squared norm.
+
+    Attributes
+    ----------
+    matrix : array of shape (n, n) or (n, m), float64
+        ``K / scale`` in kernel form, else features F with ``F F' = K / scale``.
+    kernel_form : bool
+        Which of the two.
+    scale : float
+        Mean diagonal of the Gram matrix; a penalty alpha on the original scale is
+        ``alpha / scale`` here.
+    back : array of shape (p, m) or None
+        For explicit rows: feature weights times `back'` are weights of the columns of X.
+    center : array of shape (p,) or None
+        What was subtracted from the rows.
+    """
+
+    matrix: Array
+    kernel_form: bool
+    scale: float
+    back: Array | None = None
+    center: Array | None = None
+
+    @cached_property
+    def symmetric_square(self) -> Array:
+        """The scaled Gram matrix."""
+        return self.matrix if self.kernel_form else np.asarray(self.matrix @ self.matrix.T)
+
+    def similarity_product(self, dual: Array) -> Array:
+        """``(K / scale) @ dual`` for one dual vector or several as columns."""
+        if self.kernel_form:
+            return np.asarray(self.matrix @ dual)
+        return np.asarray(self.matrix @ (self.matrix.T @ dual))
+
+    def eigenbasis(self, weight: Array | None, smallest: float) -> Eigenbasis:
+        """Eigenvectors of the weighted Gram matrix, scaled; eigenvalues below `smallest` dropped.
+
+        Costs one symmetric eigendecomposition of order n, or of the number of features.
+        """
+        root = None if weight is None else np.sqrt(weight)
+        if self.kernel_form:
+            K = self.matrix if root is None else self.matrix * root * root[:, None]
+            values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
+            keep = values > max(smallest, 0.0)
+            values, vectors = values[keep], vectors[:, keep]
+            vectors *= np.sqrt(values)
+            if root is not None:
+                vectors /= root[:, None]
+            return Eigenbasis(vectors, values)
+        weighted = self.matrix if root is None else self.matrix * root[:, None]
+        values, rotation = linalg.eigh(weighted.T @ weighted, check_finite=False)
+        keep = values > max(smallest, 0.0)
+        return Eigenbasis(np.asarray(self.matrix @ rotation[:, keep]), values[keep])
+
+
+def from_gram(K: Array) -> Geometry:
+    """The geometry of a Gram matrix, in feature form when its rank is low.
+
+    A pivoted Cholesky factorisation finds the rank r at the cost of n r² operations.
+    """
+    K = np.asarray(K, dtype=np.float64)
+    n = len(K)
+    scale = float(np.trace(K)) / n
+    if not scale > 0:
+        return Geometry(np.zeros((n, 1)), False, 1.0)
+    scaled = K / scale
+    factor, order, rank, _ = lapack.dpstrf(scaled, lower=1, tol=-1.0)
+    if rank <= _LOW_RANK * n:
+        features = np.empty((n, rank))
+        features[order - 1] = np.tril(factor)[:, :rank]
+        return Geometry(features, False, scale)
+    return Geometry(scaled, True, scale)
+
+
+def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometry:
+    """The geometry of a linear kernel: orthogonal features of the (centred) rows.
+
+    Costs one singular value decomposition, n p min(n, p) operations. Centring is free when
+    there is an intercept, and keeps large offsets of the features from costing digits.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    center = np.average(X, axis=0, weights=weight) if fit_intercept else np.zeros(X.shape[1])
+    rows = X - center
+    left, singular, right = linalg.svd(rows, full_matrices=False, check_finite=False)
+    keep = singular > max(X.shape) * np.finfo(np.float64).eps * max(singular[0], 1e-300)
+    if not keep.any():
+        return Geometry(np.zeros((len(X), 1)), False, 1.0, np.zeros((X.shape[1], 1)), center)
+    features = left[:, keep] * singular[keep]
+    scale = float(np.einsum("ij,ij->", features, features)) / len(X)
+    features /= np.sqrt(scale)
+    back = right[keep].T / np.sqrt(scale)
+    if features.shape[1] > _LOW_RANK * len(X):
+        return Geometry(features @ features.T, True, scale, None, center)
+    return Geometry(features, False, scale, back, center)

@@ -1,0 +1,62 @@
+"""Cholesky factorisation and solves for compiled code.
+
+Numba has no triangular solve, and its Cholesky copies. SciPy exposes LAPACK's routines by
+address; they are registered here under names of our own, so that compiled functions that call
+them can be cached on disk.
+"""
+
+from __future__ import annotations
+
+import llvmlite.binding
+import numpy as np
+from numba import types
+from numba.extending import get_cython_function_address
+
+from buttress._arrays import Array
+from buttress._compile import compiled
+
+_PREFIX = "buttress_"
+
+
+def _lapack(name: str, n_arguments: int) -> types.ExternalFunction:
+    address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+    llvmlite.binding.add_symbol(_PREFIX + name, address)
+    signature = types.void(*(types.voidptr,) * n_arguments)
+    return types.ExternalFunction(_PREFIX + name, signature)
+
+
+_dpotrf = _lapack("dpotrf", 5)
+_dpotrs = _lapack("dpotrs", 8)
+
+
+@compiled()
+def cholesky_in_place(a: Array) -> int:
+    """Factorise the symmetric matrix of which `a` (C order) holds the lower triangle.
+
+    Returns 0, or the order of the first minor that is not positive definite.
+    """
+    # A C-ordered lower triangle is LAPACK's (Fortran-ordered) upper triangle.
+    uplo = np.full(1, 85, dtype=np.uint8)
+    n = np.full(1, a.shape[0], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotrf(uplo.ctypes, n.ctypes, a.ctypes, n.ctypes, info.ctypes)
+    return int(info[0])
+
+
+@compiled()
+def cholesky_solve(factor: Array, right: Array) -> None:
+    """Overwrite the rows of `right` (C order, one right-hand side a row) with solutions."""
+    uplo = np.full(1, 85, dtype=np.uint8)
+    n = np.full(1, factor.shape[0], dtype=np.int32)
+    n_right = np.full(1, right.shape[0], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotrs(
+        uplo.ctypes,
+        n.ctypes,
+        n_right.ctypes,
+        factor.ctypes,
+        n.ctypes,
+        right.ctypes,
+        n.ctypes,
+        info.ctypes,
+    )

@@ -1,0 +1,429 @@
+"""Newton's method along a regularisation path, for one convex margin loss with curvature.
+
+The same source runs compiled (leaky hockey stick family, passed as its exponent r) and
+interpreted (a user's loss object): `slope_and_curvature` and `mean_value` have an
+implementation for each. Names follow the note on the leaky hockey stick: `t` is minus the
+derivative of the loss, `kappa` its curvature, `omega` the normalised row weight (zero for rows
+that are held out), `A` the rows whose loss is curved.
+
+In kernel form `M` is the Gram matrix, the coefficients are those of the rows, and the Newton
+equations are the Cholesky-friendly ``I + D K_AA D``. In feature form `M` holds one row of
+features per row of data, the coefficients are the weights of the features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+from buttress._arrays import Array
+from buttress._compile import compiled
+from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
+
+_HALVINGS = 40
+_ARMIJO = 1e-4
+
+
+def slope_and_curvature(loss: Any, u: Array) -> tuple[Array, Array]:
+    """Minus the derivative, and the curvature, at every margin."""
+    return -loss.derivative(u), loss.curvature(u)
+
+
+@overload(slope_and_curvature)
+def _slope_and_curvature(loss: Any, u: Any) -> Any:
+    if not isinstance(loss, types.Float):
+        return None
+
+    def leaky(loss: Any, u: Any) -> Any:
+        n = u.size
+        t = np.ones(n)
+        kappa = np.zeros(n)
+        bend = 1.0 / loss
+        for i in range(n):
+            if u[i] > 1.0:
+                t[i] = u[i] ** (bend - 1.0) if bend > 0.0 else 1.0 / u[i]
+                kappa[i] = (1.0 - bend) * t[i] / u[i]
+        return t, kappa
+
+    return leaky
+
+
+def mean_value(loss: Any, u: Array, omega: Array) -> float:
+    """The weighted mean loss."""
+    held = omega > 0
+    return float(omega[held] @ loss.value(u[held]))
+
+
+@overload(mean_value)
+def _mean_value(loss: Any, u: Any, omega: Any) -> Any:
+    if not isinstance(loss, types.Float):
+        return None
+
+    def leaky(loss: Any, u: Any, omega: Any) -> Any:
+        total = 0.0
+        bend = 1.0 / loss
+        for i in range(u.size):
+            if omega[i] > 0.0:
+                if u[i] <= 1.0:
+                    total += omega[i] * (1.0 - u[i])
+                elif bend > 0.0:
+                    total -= omega[i] * loss * np.expm1(bend * np.log(u[i]))
+                else:
+                    total -= omega[i] * np.log(u[i])
+        return total
+
+    return leaky
+
+
+@register_jitable
+def _best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
+    """The intercept that balances the slopes of the two classes for fixed scores `g`."""
+    low, high = -1.0, 1.0
+    for _ in range(2000):
+        t, _kappa = slope_and_curvature(loss, y * (g + low))
+        if np.sum(omega * y * t) >= 0.0:
+            break
+        low *= 2.0
+    for _ in range(2000):
+        t, _kappa = slope_and_curvature(loss, y * (g + high))
+        if np.sum(omega * y * t) <= 0.0:
+            break
+        high *= 2.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        t, _kappa = slope_and_curvature(loss, y * (g + middle))
+        if np.sum(omega * y * t) > 0.0:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-15 * max(abs(low), abs(high)):
+            break
+    return 0.5 * (low + high)
+
+
+@compiled()
+def _kernel_step(
+    K: Array,
+    y: Array,
+    omega: Array,
+    u: Array,
+    t: Array,
+    kappa: Array,
+    lam: float,
+    fit_intercept: bool,
+) -> tuple[Array, float, Array, bool]:
+    """Minimise the quadratic model at margins `u`: coefficients, intercept, scores ``K a``.
+
+    The last value says whether any row is curved; otherwise the intercept is not determined.
+    """
+    n = u.size
+    fixed = np.zeros(n)
+    active = np.empty(n, dtype=np.int64)
+    m = 0
+    total_fixed = 0.0
+    for i in range(n):
+        if omega[i] > 0.0:
+            if kappa[i] > 0.0:
+                active[m] = i
+                m += 1
+            else:
+                fixed[i] = omega[i] * y[i] * t[i] / (2.0 * lam)
+                total_fixed += fixed[i]
+    g = np.dot(K, fixed)
+    if m == 0:
+        return fixed, 0.0, g, False
+    d = np.empty(m)
+    right = np.empty((2, m))
+    for j in range(m):
+        i = active[j]
+        d[j] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
+        right[0, j] = d[j] * (y[i] * (t[i] / kappa[i] + u[i]) - g[i])
+        right[1, j] = d[j]
+    B = np.empty((m, m))
+    for j in range(m):
+        row = K[active[j]]
+        for k in range(j + 1):
+            B[j, k] = d[j] * d[k] * row[active[k]]
+        B[j, j] += 1.0
+    cholesky_in_place(B)
+    cholesky_solve(B, right)
+    b = 0.0
+    if fit_intercept:
+        b = (np.dot(d, right[0]) + total_fixed) / np.dot(d, right[1])
+    moving = np.zeros(n)
+    for j in range(m):
+        moving[active[j]] = d[j] * (right[0, j] - b * right[1, j])
+    return fixed + moving, b, g + np.dot(K, moving), True
+
+
+@compiled()
+def _feature_step(
+    Phi: Array,
+    y: Array,
+    omega: Array,
+    u: Array,
+    t: Array,
+    kappa: Array,
+    lam: float,
+    fit_intercept: bool,
+) -> tuple[Array, float, Array, bool]:
+    """As `_kernel_step`, for explicit features; the coefficients are their weights."""
+    n, p = Phi.shape
+    m = 0
+    for i in range(n):
+        if omega[i] > 0.0 and kappa[i] > 0.0:
+            m += 1
+    if m == 0:
+        beta = np.dot(Phi.T, omega * y * t) / (2.0 * lam)
+        return beta, 0.0, np.dot(Phi, beta), False
+    rows = np.empty((m, p))
+    weighted = np.empty((m, p))
+    v = np.empty(m)
+    pull = np.zeros(n)
+    m = 0
+    for i in range(n):
+        if omega[i] > 0.0:
+            pull[i] = omega[i] * y[i] * (t[i] + kappa[i] * u[i])
+            if kappa[i] > 0.0:
+                v[m] = omega[i] * kappa[i]
+                for k in range(p):
+                    rows[m, k] = Phi[i, k]
+                    weighted[m, k] = v[m] * Phi[i, k]
+                m += 1
+    size = p + 1 if fit_intercept else p
+    H = np.empty((size, size))
+    H[:p, :p] = np.dot(weighted.T, rows)
+    right = np.empty((1, size))
+    right[0, :p] = np.dot(Phi.T, pull)
+    if fit_intercept:
+        for k in range(p):
+            H[p, k] = np.sum(weighted[:, k])
+        H[p, p] = np.sum(v)
+        right[0, p] = np.sum(pull)
+    for k in range(p):
+        H[k, k] += 2.0 * lam
+    # Scaled to unit diagonal: features of very different sizes then do no harm.
+    scale = np.empty(size)
+    for k in range(size):
+        scale[k] = 1.0 / np.sqrt(H[k, k])
+    ridge = 0.0
+    solution = right.copy()
+    while True:
+        factor = np.empty((size, size))
+        for k in range(size):
+            for q in range(k + 1):
+                factor[k, q] = H[k, q] * scale[k] * scale[q]
+            factor[k, k] += ridge
+            solution[0, k] = right[0, k] * scale[k]
+        if cholesky_in_place(factor) == 0:
+            break
+        ridge = max(10.0 * ridge, 1e-15)
+    cholesky_solve(factor, solution)
+    theta = solution[0] * scale
+    beta = theta[:p].copy()
+    b = theta[p] if fit_intercept else 0.0
+    return beta, b, np.dot(Phi, beta), True
+
+
+@register_jitable
+def _squared_norm(kernel_form: bool, coef: Array, g: Array) -> float:
+    return np.dot(coef, g) if kernel_form else np.dot(coef, coef)  # type: ignore[no-any-return]
+
+
+def newton_path(
+    M: Array,
+    kernel_form: bool,
+    y: Array,
+    omega: Array,
+    lambdas: Array,
+    loss: Any,
+    tail_exponent: float,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    start_coef: Array,
+    start_intercept: float,
+) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Solve for every penalty, from the largest to the smallest, with warm starts.
+
+    Parameters
+    ----------
+    M : array of shape (n, n) or (n, p)
+        Gram matrix or features.
+    kernel_form : bool
+        Which of the two.
+    y, omega : arrays of shape (n,)
+        ±1 labels, and weights that sum to one; zero weight marks rows that are only predicted.
+    lambdas : array of shape (L,)
+        Decreasing.
+    loss : float or loss object
+        The exponent r of the leaky family (compiled) or any smooth loss (interpreted).
+    tail_exponent : float
+        Exponent of the exact scaling tail, 0 when the loss has none or must not use it.
+    tol : float
+        On the largest error of a row's slope against its coefficient.
+    start_coef, start_intercept : array of shape (m,), float
+        Where to start; a NaN intercept means from zero.
+
+    Returns
+    -------
+    coef (L, m), intercept (L,), scores (L, n) without intercept, interval (L, 2) of the
+    intercept, residual (L,), iterations (L,)
+    """
+    n = y.size
+    L = lambdas.size
+    size = M.shape[1]
+    coefs = np.zeros((L, size))
+    intercepts = np.zeros(L)
+    scores = np.zeros((L, n))
+    intervals = np.zeros((L, 2))
+    residuals = np.zeros(L)
+    iterations = np.zeros(L, dtype=np.int64)
+
+    pull = omega * y
+    balanced = fit_intercept and abs(np.sum(pull)) < 1e-13 and tail_exponent != 0.0
+    if kernel_form:
+        flat_coef = pull.copy()
+    else:
+        flat_coef = np.dot(M.T, pull)
+    flat = np.dot(M, flat_coef)
+
+    if np.isnan(start_intercept):
+        coef = np.zeros(size)
+        g = np.zeros(n)
+        b = _best_intercept(loss, g, y, omega) if fit_intercept else 0.0
+    else:
+        coef = start_coef.copy()
+        g = np.dot(M, coef)
+        b = start_intercept
+    earlier = g + b
+    earlier_log = np.log(lambdas[0])
+    tail = -1
+
+    for step in range(L):
+        lam = lambdas[step]
+        if tail >= 0:
+            factor = (lambdas[tail] / lam) ** tail_exponent
+            coefs[step] = factor * coefs[tail]
+            scores[step] = factor * scores[tail]
+            intercepts[step] = factor * intercepts[tail]
+            intervals[step] = intercepts[step]
+            residuals[step] = residuals[tail]
+            continue
+        if balanced:
+            # All margins at most 1: the loss is linear, f is known and b is an interval.
+            low, high = -np.inf, np.inf
+            for i in range(n):
+                if omega[i] > 0.0:
+                    score = flat[i] / (2.0 * lam)
+                    if y[i] > 0.0:
+                        high = min(high, 1.0 - score)
+                    else:
+                        low = max(low, -1.0 - score)
+            if low <= high:
+                coef = flat_coef / (2.0 * lam)
+                g = flat / (2.0 * lam)
+                b = 0.5 * (low + high)
+                coefs[step], scores[step], intercepts[step] = coef, g, b
+                intervals[step, 0], intervals[step, 1] = low, high
+                iterations[step] = 1
+                earlier = g + b
+                earlier_log = np.log(lam)
+                continue
+
+        f = g + b
+        value = mean_value(loss, y * f, omega) + lam * _squared_norm(kernel_form, coef, g)
+        # First linearise where the path is heading; the last solution is the safe fallback.
+        ahead = np.log(lam) - np.log(lambdas[step - 1]) if step > 0 else 0.0
+        behind = np.log(lambdas[step - 1]) - earlier_log if step > 0 else 0.0
+        if behind != 0.0:
+            guess = f + (f - earlier) * (ahead / behind)
+            predicted = True
+        else:
+            guess = f
+            predicted = False
+        if step > 0:
+            earlier = f
+            earlier_log = np.log(lambdas[step - 1])
+        best_residual = np.inf
+        for iteration in range(max_iter):
+            u = y * guess
+            t, kappa = slope_and_curvature(loss, u)
+            if kernel_form:
+                new_coef, new_b, new_g, curved = _kernel_step(
+                    M, y, omega, u, t, kappa, lam, fit_intercept
+                )
+            else:
+                new_coef, new_b, new_g, curved = _feature_step(
+                    M, y, omega, u, t, kappa, lam, fit_intercept
+                )
+            if fit_intercept and not curved:
+                new_b = _best_intercept(loss, new_g, y, omega)
+            new_f = new_g + new_b
+            new_u = y * new_f
+            new_value = mean_value(loss, new_u, omega) + lam * _squared_norm(
+                kernel_form, new_coef, new_g
+            )
+            iterations[step] = iteration + 1
+            new_t, _new_kappa = slope_and_curvature(loss, new_u)
+            linear_t = t + kappa * (u - new_u)
+            residual = 0.0
+            for i in range(n):
+                if omega[i] > 0.0:
+                    residual = max(residual, abs(new_t[i] - linear_t[i]))
+            rounding = 1e-13 * (1.0 + abs(value))
+            if new_value <= value + rounding or residual <= tol:
+                coef, b, g, value = new_coef, new_b, new_g, new_value
+                guess = new_f
+                predicted = False
+                best_residual = residual
+                if residual <= tol:
+                    break
+                continue
+            if predicted:
+                guess = f
+                predicted = False
+                continue
+            # Halve the step from the current point until the objective falls enough.
+            f = g + b
+            slope = -np.sum(omega * y * t * (new_f - f))
+            if kernel_form:
+                slope += 2.0 * lam * np.dot(g, new_coef - coef)
+            else:
+                slope += 2.0 * lam * np.dot(coef, new_coef - coef)
+            theta = 0.5
+            moved = False
+            for _ in range(_HALVINGS):
+                try_coef = coef + theta * (new_coef - coef)
+                try_g = g + theta * (new_g - g)
+                try_b = b + theta * (new_b - b)
+                try_value = mean_value(loss, y * (try_g + try_b), omega) + lam * _squared_norm(
+                    kernel_form, try_coef, try_g
+                )
+                if try_value <= value + _ARMIJO * theta * slope:
+                    moved = True
+                    break
+                theta *= 0.5
+            if not moved:
+                break
+            coef, b, g, value = try_coef, try_b, try_g, try_value
+            guess = g + b
+        coefs[step], scores[step], intercepts[step] = coef, g, b
+        intervals[step, 0], intervals[step, 1] = b, b
+        residuals[step] = best_residual
+        if tail_exponent > 0.0 and best_residual <= tol:
+            beyond = True
+            for i in range(n):
+                if omega[i] > 0.0 and y[i] * (g[i] + b) < 1.0:
+                    beyond = False
+                    break
+            if beyond:
+                tail = step
+    return coefs, intercepts, scores, intervals, residuals, iterations
+
+
+interpreted_newton_path = newton_path
+newton_path = compiled()(newton_path)
