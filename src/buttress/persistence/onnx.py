@@ -174,6 +174,9 @@ def _behind_sklearn(onnx: Any, steps: list[Any], graph: Graph, dtype: str) -> An
         raise ValueError(f"a step of the pipeline has no ONNX translation: {reason}") from None
     back = graph.model("buttress", __version__)
     front.ir_version = back.ir_version
+    # skl2onnx states the lowest versions that its operators need; ours include them.
+    del front.opset_import[:]
+    front.opset_import.extend(back.opset_import)
     link = [(front.graph.output[0].name, "encoded")]
     # Both parts name their nodes as they like; a prefix keeps them apart.
     front = onnx.compose.add_prefix(
