@@ -162,19 +162,26 @@ class HingeProblem:
 
         Its dual has the box ``[-beta_j, w_j - beta_j]``, ``beta_j = w_j`` where clipped.
         """
+        return self.scaled_step(pattern, warm, 1.0, 1.0, tol)
+
+    def scaled_step(
+        self, pattern: BoolArray, warm: HingePoint | None, was: float, factor: float, tol: float
+    ) -> HingePoint:
+        """`step` with all weights times `factor`, when those of `warm` were times `was`."""
         terms = self.terms
-        beta = np.where(pattern, terms.weight, 0.0)
+        beta = np.where(pattern, factor * terms.weight, 0.0)
         previous = None if warm is None else warm.step
+        scale = factor / was
         solution = solve_box_qp(
             self.K,
             sign=terms.sign,
             linear=-terms.margin,
             lower=-beta,
-            upper=terms.weight - beta,
+            upper=factor * terms.weight - beta,
             row=terms.row,
             group=terms.group,
-            start=None if previous is None else previous.a,
-            start_g=None if previous is None else (previous.c, previous.g),
+            start=None if previous is None else scale * previous.a,
+            start_g=None if previous is None else (scale * previous.c, scale * previous.g),
             tol=tol,
             max_iter=self.max_iter,
         )

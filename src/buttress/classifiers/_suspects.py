@@ -1,0 +1,196 @@
+"""Which labels are probably wrong: cross-fitted scores and a list with few false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._parameters import check_number
+from buttress.classifiers._training import validate_training_set
+
+# Cross-fits are repeated and averaged while that is cheap.
+_MOST_REPEATS = 10
+_ROWS_FOR_REPEATS = 5000
+# Shares of the most confident rows over which a noise rate is read off, and the fewest rows.
+_CONFIDENT_SHARES = (0.2, 0.3, 0.4, 0.5)
+_FEWEST_CONFIDENT = 10
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSuspects:
+    """What the search for wrong labels found.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Evidence against each row's label from models that were not trained on it, averaged over
+        the repeated cross-fits; larger is more suspicious, above 0 another label is favoured.
+    probabilities : ndarray of shape (n_samples,)
+        Estimated probability that the label is wrong.
+    noise_rate : float
+        Estimated share of wrong labels.
+    noise_rates : dict
+        Estimated share of wrong labels among the rows that truly belong to each class.
+    selected : ndarray of int
+        Positions of the rows named, the most suspicious first.
+    fdr : float
+        Estimated share of correct labels among the rows named (0 when none is).
+    """
+
+    scores: Array
+    probabilities: Array
+    noise_rate: float
+    noise_rates: dict[Any, float]
+    selected: IntArray
+    fdr: float
+
+    @property
+    def mask(self) -> BoolArray:
+        """The rows named, as a mask."""
+        mask = np.zeros(len(self.scores), dtype=bool)
+        mask[self.selected] = True
+        return mask
+
+
+def disagreement(scores: Array, codes: IntArray) -> Array:
+    """Evidence of decision values against the labels.
+
+    ``-y f(x)`` for one column, half the best other score minus the own for several.
+
+    Examples
+    --------
+    >>> disagreement(np.array([[2.0], [-1.0]]), np.array([1, 1]))
+    array([-2.,  1.])
+    """
+    if scores.shape[1] == 1:
+        return np.asarray(np.where(codes == 1, -scores[:, 0], scores[:, 0]))
+    rows = np.arange(len(codes))
+    own = scores[rows, codes]
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    return np.asarray(0.5 * (others.max(axis=1) - own))
+
+
+def find_suspects(estimator: Any, X: Any, y: Any, *, cv: Any, fdr: float) -> LabelSuspects:
+    """Cross-fit clones of `estimator` and judge the labels; see `RampClassifier.suspects`.
+
+    Notes
+    -----
+    For the rows predicted as class c with confidence m, let q(m) be the share whose given label
+    differs, a decreasing function of m (isotonic regression). Its level among the most confident
+    rows estimates the rate r_c at which labels of class c were changed. Under noise that depends
+    on the true class only, a row predicted as c truly belongs there with probability
+    ``a = (1 - r - q) / (1 - r - r_c)``, r the rate of the other classes, and a differing label is
+    wrong with probability ``a r_c / q``. Rows are named in the order of these probabilities as
+    long as the mean of one minus them stays below `fdr`.
+    """
+    check_number("fdr", fdr, "(0, 1)")
+    probe = clone(estimator)
+    precomputed = probe.kernel == "precomputed"
+    data = validate_training_set(probe, X, y, precomputed=precomputed)
+    labels = data.classes[data.codes]
+    folds = _folds(cv, data.X, labels, estimator.random_state)
+
+    def held_out(train: IntArray, test: IntArray) -> Array:
+        model = clone(estimator)
+        rows, others = (
+            (data.X[np.ix_(train, train)], data.X[np.ix_(test, train)])
+            if precomputed
+            else (data.X[train], data.X[test])
+        )
+        values = model.fit(rows, labels[train]).decision_function(others)
+        return np.asarray(values[:, None] if values.ndim == 1 else values, dtype=np.float64)
+
+    parts = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
+        delayed(held_out)(train, test) for train, test in folds
+    )
+    scores = np.zeros((len(labels), data.n_problems))
+    seen = np.zeros(len(labels))
+    for (_, test), part in zip(folds, parts, strict=True):
+        scores[test] += part
+        seen[test] += 1
+    if (seen == 0).any():
+        raise ValueError(
+            f"cv={cv!r} leaves {int((seen == 0).sum())} rows without a held-out score."
+        )
+    scores /= seen[:, None]
+    return judge_labels(scores, data.codes, data.classes, fdr)
+
+
+def judge_labels(
+    scores: Array, codes: IntArray, classes: NDArray[Any], fdr: float
+) -> LabelSuspects:
+    """Noise rates, probabilities and the list of rows from held-out decision values."""
+    evidence = disagreement(scores, codes)
+    predicted = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    # The distance to the next class, whatever the label says.
+    confidence = -disagreement(scores, predicted)
+    differs = predicted != codes
+    rates = np.array(
+        [
+            _noise_rate(confidence[predicted == c], differs[predicted == c])
+            for c in range(len(classes))
+        ]
+    )
+    wrong = np.zeros(len(codes))
+    for c in range(len(classes)):
+        mine = np.flatnonzero(predicted == c)
+        if len(mine) == 0:
+            continue
+        q = IsotonicRegression(increasing=False, out_of_bounds="clip").fit_transform(
+            confidence[mine], differs[mine].astype(float)
+        )
+        wrong[mine] = _probability_wrong(q, differs[mine], rates[c], np.delete(rates, c).mean())
+    order = np.lexsort((-evidence, -wrong))
+    order = order[wrong[order] > 0]
+    false_share = np.cumsum(1.0 - wrong[order]) / np.arange(1, len(order) + 1)
+    within = np.flatnonzero(false_share <= fdr)
+    count = int(within[-1]) + 1 if len(within) else 0
+    return LabelSuspects(
+        scores=evidence,
+        probabilities=wrong,
+        noise_rate=float(wrong.mean()),
+        noise_rates=dict(zip(classes.tolist(), rates.tolist(), strict=True)),
+        selected=order[:count],
+        fdr=float(false_share[count - 1]) if count else 0.0,
+    )
+
+
+def _folds(cv: Any, X: Any, labels: NDArray[Any], random_state: Any) -> list[tuple[Any, Any]]:
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        check_number("cv", cv, "[2, inf)", integer=True)
+        repeats = int(np.clip(_ROWS_FOR_REPEATS // len(labels), 1, _MOST_REPEATS))
+        cv = RepeatedStratifiedKFold(
+            n_splits=int(cv), n_repeats=repeats, random_state=check_random_state(random_state)
+        )
+    return list(check_cv(cv, labels, classifier=True).split(X, labels))
+
+
+def _noise_rate(confidence: Array, differs: BoolArray) -> float:
+    """The share of differing labels where the prediction is safest."""
+    n = len(confidence)
+    ranked = differs[np.argsort(-confidence, kind="stable")]
+    rates = []
+    for share in _CONFIDENT_SHARES:
+        count = int(np.ceil(share * n))
+        if count >= min(_FEWEST_CONFIDENT, n) and count:
+            rates.append(float(ranked[:count].mean()))
+    return min(min(rates, default=0.0), 0.49)
+
+
+def _probability_wrong(q: Array, differs: BoolArray, rate: float, other: float) -> Array:
+    """P(label wrong) from the share q of differing labels, by whether the label differs."""
+    span = max(1.0 - rate - other, 1e-3)
+    belongs = np.clip((1.0 - other - q) / span, 0.0, 1.0)
+    if_differs = np.clip(belongs * rate / np.maximum(q, 1e-12), 0.0, 1.0)
+    if_agrees = np.clip((1.0 - belongs) * other / np.maximum(1.0 - q, 1e-12), 0.0, 1.0)
+    return np.asarray(np.where(differs, if_differs, if_agrees))

@@ -1,0 +1,263 @@
+"""The ramp machine: a support vector machine that stops listening to rows it cannot fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray
+from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers._kernel_source import kernel_source
+from buttress.classifiers._parameters import check_number
+from buttress.classifiers._suspects import LabelSuspects, disagreement, find_suspects
+from buttress.classifiers._training import TrainingSet
+from buttress.solvers.kernel_rows import KernelMatrix
+from buttress.solvers.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
+
+# Single precision cannot do better.
+_FLOOR = 1e-4
+
+
+class RampClassifier(BaseKernelClassifier):
+    """Kernel machine with the ramp loss, for training labels that are partly wrong.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Weight of the losses against the norm.
+    s : float in [-inf, 0], default=-1.0
+        The margin at which the loss stops rising: a row with ``y f(x) < s`` has no influence.
+        Nearer to 0 ignores more rows; -inf is the support vector machine.
+    radius : float > 0, optional
+        Minimise the mean loss over ``||f|| <= radius`` instead of the penalised sum; `C` is
+        then found by a search and stored in ``C_``.
+    kernel, gamma, degree, coef0, kernel_params
+        The kernel: a scikit-learn pairwise name, "precomputed" or a callable;
+        ``exp(-gamma ||x - z||^2)`` by default, ``gamma`` "scale", "auto", "median" or a number.
+    fit_intercept : bool, default=True
+        Whether f has a constant term (without a penalty).
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights per label.
+    tol : float, default=1e-8
+        Bound on the violation of the optimality conditions of every convex step, on the scale
+        of f (1e-4 at least for float32 data).
+    max_iter : int, default=100
+        Cap on the outer (concave-convex) steps.
+    cache_size : float, default=1000
+        Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    random_state : int, RandomState or None, default=None
+        For the shuffled folds of `suspects`.
+    n_jobs : int or None, default=None
+        Threads for the fits of `suspects`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    ignored_ : ndarray of bool of shape (n_samples,)
+        Training rows clipped by the ramp (with more than two classes, by that of their own
+        class's problem). With ``s = -inf`` no row is.
+    suspect_scores_ : ndarray of shape (n_samples,)
+        In-sample evidence against every row's label, ``-y f(x)`` (for more than two classes the
+        best other score minus the own, halved); 0 for rows of weight zero. See `suspects` for
+        scores by models that have not seen the row.
+    C_ : float, or ndarray of shape (n_classes,)
+        The penalty used: `C`, or the one found for `radius`.
+    ball_active_ : bool, or ndarray of shape (n_classes,)
+        Whether ``||f||`` reached `radius`; False without one.
+    dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
+        The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
+        the linear kernel only. Their first axis is the binary problem.
+    gamma_ : float or None
+        The kernel's width.
+    kernel_ : Kernel
+        The kernel with its parameters fixed.
+    objective_ : float, or ndarray of shape (n_classes,)
+        The value of the problem in the Notes at the end.
+    objective_path_ : ndarray, or list of ndarray
+        The objective after every outer step; never increases.
+    kkt_residual_ : float
+        Violation of the optimality conditions at the end, the worst class.
+    kkt_residuals_ : ndarray of shape (n_problems,)
+        Per class.
+    duality_gap_ : float
+        Of the last convex step, the worst class.
+    n_iter_ : int
+        Outer steps, the largest over the classes.
+    solver_ : str
+        "smo".
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The problem, over ``f = g + b`` with g in the kernel's space::
+
+        min 1/2 ||g||^2 + C sum_i w_i min([1 - y_i f(x_i)]_+, 1 - s)
+
+    or, with `radius`, ``min sum_i w_i ramp_i / sum_i w_i`` subject to ``||g|| <= radius``. It is
+    not convex. The concave-convex procedure starts at the support vector machine with the same
+    C, then repeats convex steps in which the rows beyond the ramp are left out, until the set of
+    these rows repeats: a local minimum. Two to ten steps are typical; every one after the first
+    is warm-started, so a fit costs little more than one support vector machine: between n^2 and
+    n^3 operations, memory n^2 numbers or `cache_size`.
+
+    More than two classes: one machine per class against the rest, with one kernel matrix.
+
+    References
+    ----------
+    R. Collobert, F. Sinz, J. Weston and L. Bottou, "Trading convexity for scalability",
+    International Conference on Machine Learning, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> y[:10] = 1 - y[:10]
+    >>> model = RampClassifier(C=10.0).fit(X, y)
+    >>> int(model.ignored_[:10].sum()), int(model.ignored_[10:].sum())
+    (9, 0)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        s: float = -1.0,
+        radius: float | None = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        cache_size: float = 1000.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.s = s
+        self.radius = radius
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifier:
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the Gram matrix of the training rows.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the losses; an integer equals that many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data = self._training_set(X, y, sample_weight)
+        kernel = self._make_kernel(data)
+        K = kernel_source(kernel, data, self.cache_size)
+        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
+        one = len(solutions) == 1
+        self._store_expansion(
+            data,
+            kernel,
+            np.array([solution.c for solution in solutions]),
+            np.array([solution.b for solution in solutions]),
+        )
+        self._store_rows(data, solutions)
+        penalties = np.array([solution.C for solution in solutions])
+        active = np.array([solution.ball_active for solution in solutions])
+        paths = [solution.objective_path for solution in solutions]
+        self.C_ = float(penalties[0]) if one else penalties
+        self.ball_active_ = bool(active[0]) if one else active
+        self.objective_path_ = paths[0] if one else paths
+        self.duality_gap_ = max(solution.gap for solution in solutions)
+        self.solver_ = "smo"
+        self._store_certificates(
+            [_Certificate(solution) for solution in solutions], kind="kkt_residual"
+        )
+        return self
+
+    def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
+        """Rows whose label is probably wrong, by models that have not seen them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to look at; usually those of `fit`. With ``kernel="precomputed"``, their
+            Gram matrix.
+        y : array-like of shape (n_samples,)
+            Their labels as given.
+        cv : int, splitter or iterable of index pairs, default=5
+            Folds for the cross-fit.
+        fdr : float in (0, 1), default=0.1
+            Wanted share of correct labels among the rows named.
+
+        Returns
+        -------
+        LabelSuspects
+            Scores, estimated noise rate, the selected rows and their estimated false discovery
+            rate.
+        """
+        return find_suspects(self, X, y, cv=cv, fdr=fdr)
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, "(0, inf)")
+        check_number("s", self.s, "[-inf, 0]")
+        if self.radius is not None:
+            check_number("radius", self.radius, "(0, inf)")
+        check_number("tol", self.tol, "(0, inf)")
+        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+        check_number("cache_size", self.cache_size, "(0, inf)")
+
+    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> RampSolution:
+        options: dict[str, Any] = {
+            "s": float(self.s),
+            "weight": weight,
+            "fit_intercept": self.fit_intercept,
+            "tol": tol,
+            "max_iter": int(self.max_iter),
+        }
+        if self.radius is None:
+            return solve_ramp(K, y, C=float(self.C), **options)
+        return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
+
+    def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
+        """`ignored_` and `suspect_scores_` in the user's order of rows."""
+        own = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
+        clipped = np.column_stack([solution.clipped for solution in solutions])
+        scores = np.column_stack([solution.g + solution.b for solution in solutions])
+        self.ignored_: BoolArray = np.zeros(data.n_rows, dtype=bool)
+        self.ignored_[data.rows] = clipped[np.arange(len(own)), own]
+        self.suspect_scores_: Array = np.zeros(data.n_rows)
+        self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
+
+
+class _Certificate:
+    """A ramp solution as `_store_certificates` reads it: the residual is the certificate."""
+
+    def __init__(self, solution: RampSolution) -> None:
+        self.objective = solution.objective
+        self.gap = solution.violation
+        self.n_iter = solution.n_outer
+        self.converged = solution.converged
