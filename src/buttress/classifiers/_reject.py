@@ -141,14 +141,24 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     def _check_own(self) -> None:
         raise AssertionError(f"{type(self).__name__} does not define _check_own")
 
-    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> Any:
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
+    ) -> Any:
+        """One binary problem; `warm` is a solution of the same rows for another `d`."""
         raise AssertionError(f"{type(self).__name__} does not define _solve")
 
     def _half_width(self, solution: Any) -> float:
         raise AssertionError(f"{type(self).__name__} does not define _half_width")
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
-        """Train, and store everything that all such machines share."""
+    def _tolerance(self, data: TrainingSet) -> float:
+        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+
+    def _set_bands(self, solutions: list[Any]) -> None:
+        widths = np.array([self._half_width(solution) for solution in solutions])
+        bands = np.column_stack([-widths, widths])
+        self.thresholds_ = bands[0] if len(solutions) == 1 else bands
+
+    def _check_shared(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
         check_number("C", self.C, "(0, inf)")
         check_number("tol", self.tol, "(0, inf)")
@@ -156,6 +166,10 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         check_number("cache_size", self.cache_size, "(0, inf)")
         self._check_coverage()
         self._check_own()
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+        """Train, and store everything that all such machines share."""
+        self._check_shared()
         everything = data = self._training_set(X, y, sample_weight)
         precomputed = self.kernel == "precomputed"
         held: IntArray | None = None
@@ -164,15 +178,13 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
             data = subset(data, kept, precomputed)
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
-        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         dual = np.array([solution.c for solution in solutions])
         self._store_expansion(data, kernel, dual, np.array([s.b for s in solutions]))
         self._store_certificates(solutions, kind="duality_gap")
         if held is None:
-            widths = np.array([self._half_width(solution) for solution in solutions])
-            bands = np.column_stack([-widths, widths])
-            self.thresholds_ = bands[0] if len(solutions) == 1 else bands
+            self._set_bands(solutions)
         else:
             if precomputed:
                 scores = everything.X[np.ix_(held, kept)] @ dual.T + self.intercept_

@@ -98,7 +98,7 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         return self._auto_threshold() if self.d < 0.5 else 0.0
 
     def _solve(
-        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> StackedHingeSolution:
         return solve_stacked_hinge(
             K,

@@ -210,11 +210,11 @@ class DoubleRampClassifier(BaseRejectClassifier):
         check_option("init", self.init, ["zero", "svm", "best"])
 
     def _solve(
-        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> DoubleRampSolution:
         found = []
         if self.init in ("zero", "best"):
-            found.append(self._descend(K, y, weight, tol, None))
+            found.append(self._descend(K, y, weight, tol, None, warm))
         if self.init in ("svm", "best"):
             svm = solve_stacked_hinge(
                 K,
@@ -236,6 +236,7 @@ class DoubleRampClassifier(BaseRejectClassifier):
         weight: Array | None,
         tol: float,
         start: tuple[Array, float, float] | None,
+        warm: DoubleRampSolution | None = None,
     ) -> DoubleRampSolution:
         return solve_double_ramp(
             K,
@@ -246,6 +247,7 @@ class DoubleRampClassifier(BaseRejectClassifier):
             weight=weight,
             fit_intercept=self.fit_intercept,
             start=start,
+            warm=warm,
             tol=tol,
             max_iter=int(self.max_iter),
         )

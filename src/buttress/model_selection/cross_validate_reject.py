@@ -1,0 +1,219 @@
+"""Cross-validation of a classifier with a reject option over a grid of rejection costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import Bunch, column_or_1d, indexable
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples
+from threadpoolctl import threadpool_limits
+
+from buttress._arrays import Array, BoolArray
+from buttress.classifiers._parameters import check_number
+from buttress.classifiers._reject import BaseRejectClassifier
+from buttress.classifiers._training import TrainingSet, _with_class_weight
+from buttress.classifiers.chow import ChowRejector
+from buttress.metrics import answers
+from buttress.model_selection._folds import Fold, classification_folds
+from buttress.solvers.kernel_rows import KernelMatrix
+
+Answers = list[tuple[NDArray[Any], BoolArray]]
+
+
+def cross_validate_reject(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    d_values: Any,
+    cv: Any = 10,
+    n_jobs: int | None = None,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Bunch:
+    """Risk, rejection rate and accuracy for a grid of rejection costs, by cross-validation.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With a parameter ``d`` and the reject interface, or a pipeline that ends in one.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    d_values : sequence of floats in (0, 0.5]
+        Costs of giving no answer.
+    cv : int, splitter or iterable, default=10
+        Folds; an integer means stratified ones.
+    n_jobs : int, optional
+        Folds worked on at the same time, in threads.
+    sample_weight : array-like of shape (n_samples,), optional
+        Used in the fits and in the counts.
+    groups : array-like of shape (n_samples,), optional
+        For splitters that take groups.
+
+    Returns
+    -------
+    Bunch
+        Arrays with one entry per value of `d_values`, in its order: ``d``, ``risk``,
+        ``rejection_rate``, ``accuracy`` (on the accepted rows; NaN where none is), and the
+        counts over all folds behind them, ``n_errors``, ``n_rejected``, ``n_rows`` (sums of
+        weights when these are given). ``fold_errors``, ``fold_rejected`` and ``fold_rows`` have
+        the same counts per fold as columns.
+
+    Notes
+    -----
+    Counts are pooled over the folds before ratios are taken, because a fold may reject all its
+    rows. The kernel machines of this package share one Gram matrix (its width fixed from all
+    rows), and the double ramp starts each value of d from its neighbour's dual variables; for
+    `ChowRejector` one fit per fold serves all values of d. Any other estimator is cloned and
+    fitted for each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from buttress import DoubleRampClassifier
+    >>> X, y = make_moons(120, noise=0.3, random_state=0)
+    >>> result = cross_validate_reject(DoubleRampClassifier(), X, y, [0.1, 0.3, 0.5], cv=3)
+    >>> bool(result.rejection_rate[0] > result.rejection_rate[2] == 0)
+    True
+    """
+    costs = [check_number("d_values", d, "(0, 0.5]") for d in np.ravel(d_values).tolist()]
+    if not costs:
+        raise ValueError("d_values is empty: at least one rejection cost is needed.")
+    X, y = indexable(X, column_or_1d(y, warn=True))
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight is not None and weight.shape != (_num_samples(X),):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected one weight per row.")
+    shared = isinstance(estimator, BaseRejectClassifier) and estimator.target_coverage is None
+    folds = classification_folds(cv, X, y, groups)
+    job = (_SharedKernel if shared else _Refits)(estimator, X, y, weight, costs)
+    with threadpool_limits(limits=1, user_api="blas"):
+        counts = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_fold_counts)(job, fold, y, weight) for fold in folds
+        )
+    errors, rejected, rows = np.array(counts).transpose(1, 2, 0)
+    return _summary(costs, errors, rejected, rows)
+
+
+def _fold_counts(job: Any, fold: Fold, y: NDArray[Any], weight: Array | None) -> Array:
+    """Errors, rejections and rows of one fold, one column per cost."""
+    train, test = fold
+    w = np.ones(len(test)) if weight is None else weight[test]
+    found = job.answers(train, test)
+    errors = [float(w @ ((label != y[test]) & ~rejected)) for label, rejected in found]
+    rejections = [float(w @ rejected) for _, rejected in found]
+    return np.array([errors, rejections, np.full(len(found), w.sum())])
+
+
+def _summary(costs: list[float], errors: Array, rejected: Array, rows: Array) -> Bunch:
+    n_errors, n_rejected, n_rows = errors.sum(axis=1), rejected.sum(axis=1), rows.sum(axis=1)
+    d = np.array(costs)
+    accepted = n_rows - n_rejected
+    answered = accepted > 1e-12 * n_rows
+    accuracy = np.full(len(d), np.nan)
+    accuracy[answered] = 1.0 - n_errors[answered] / accepted[answered]
+    return Bunch(
+        d=d,
+        risk=(n_errors + d * n_rejected) / n_rows,
+        rejection_rate=n_rejected / n_rows,
+        accuracy=accuracy,
+        n_errors=n_errors,
+        n_rejected=n_rejected,
+        n_rows=n_rows,
+        fold_errors=errors,
+        fold_rejected=rejected,
+        fold_rows=rows,
+    )
+
+
+class _SharedKernel:
+    """Kernel machines: one Gram matrix, folds as index sets, d from its neighbour."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: NDArray[Any], weight: Array | None, costs: list[float]
+    ) -> None:
+        self.costs = costs
+        self.estimators = [clone(estimator).set_params(d=d) for d in costs]
+        first = self.estimators[0]
+        for each in self.estimators:
+            each._check_shared()
+        # the weights come later: rows of weight zero would be removed, and folds count them
+        self.data: TrainingSet = replace(first._training_set(X, y, None), weight=weight)
+        self.weight = weight
+        self.kernel = first._make_kernel(self.data)
+        self.K = self.kernel.gram(self.data.X)
+
+    def answers(self, train: Any, test: Any) -> Answers:
+        data = self.data
+        if self.weight is not None:
+            train = train[self.weight[train] > 0]
+        factors = self._weights(train)
+        K = KernelMatrix(self.K[np.ix_(train, train)])
+        outside = self.K[np.ix_(test, train)]
+        targets = data.targets[train].T
+        warm: list[Any] = [None] * len(targets)
+        found: Answers = [None] * len(self.costs)  # type: ignore[list-item]
+        for k in np.argsort(self.costs):
+            model = self.estimators[k]
+            warm = [
+                model._solve(K, target, factors, model._tolerance(data), start)
+                for target, start in zip(targets, warm, strict=True)
+            ]
+            scores = np.column_stack([outside @ s.c + s.b for s in warm])
+            judge = clone(model)
+            judge.classes_ = data.classes
+            judge._set_bands(warm)
+            values = scores[:, 0] if len(warm) == 1 else scores
+            found[k] = judge._labels(values), judge._rejected(values)
+        return found
+
+    def _weights(self, train: Any) -> Array | None:
+        if self.weight is None and self.estimators[0].class_weight is None:
+            return None
+        weight = None if self.weight is None else self.weight[train]
+        model = self.estimators[0]
+        return _with_class_weight(
+            weight, model.class_weight, self.data.classes, self.data.codes[train]
+        )
+
+
+class _Refits:
+    """Any estimator with a parameter d; Chow's rule needs one fit for all of them."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: NDArray[Any], weight: Array | None, costs: list[float]
+    ) -> None:
+        self.estimator, self.X, self.y, self.weight, self.costs = estimator, X, y, weight, costs
+        self.name = _cost_parameter(estimator)
+
+    def answers(self, train: Any, test: Any) -> Answers:
+        X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
+        X_test, _ = _safe_split(self.estimator, self.X, self.y, test, train)
+        options = {} if self.weight is None else {"sample_weight": self.weight[train]}
+        once = isinstance(self.estimator, ChowRejector) and self.estimator.target_coverage is None
+        found: Answers = []
+        model = None
+        for d in self.costs:
+            if model is None or not once:
+                model = clone(self.estimator).set_params(**{self.name: d})
+                model.fit(X_train, y_train, **options)
+            model.set_params(**{self.name: d})
+            found.append(answers(model, X_test))
+        return found
+
+
+def _cost_parameter(estimator: Any) -> str:
+    """``d``, or the ``..__d`` of the step of a pipeline that rejects."""
+    if not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator={estimator!r} is not a scikit-learn estimator.")
+    names = [name for name in estimator.get_params() if name == "d" or name.endswith("__d")]
+    if not names:
+        raise ValueError(
+            f"{type(estimator).__name__} has no parameter d to vary. Wrap it in ChowRejector."
+        )
+    return min(names, key=lambda name: name.count("__"))

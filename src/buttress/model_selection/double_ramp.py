@@ -1,0 +1,210 @@
+"""The double ramp machine that chooses its penalty and its kernel width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.classifiers._base import all_or_nothing
+from buttress.classifiers._parameters import check_number
+from buttress.classifiers._reject import RejectMixin
+from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.double_ramp import DoubleRampClassifier
+from buttress.kernels import resolve_gamma
+from buttress.metrics import reject_scorer
+from buttress.model_selection._kernel_grid import BaseKernelGridCV
+
+# "auto" widths are the scale heuristic times these.
+_WIDTH_FACTORS = (0.25, 1.0, 4.0)
+
+
+class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
+    """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
+
+    Parameters
+    ----------
+    d : float in (0, 0.5], default=0.2
+        Cost of giving no answer, when a wrong one costs 1.
+    mu : float in (0, 1], default=1.0
+        Width of the ramps' slope.
+    Cs : sequence of floats, default=(0.1, 1.0, 10.0, 100.0)
+        Penalties to try.
+    gammas : "auto", sequence or None, default="auto"
+        Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
+        `gamma`; None is `gamma` alone. Kernels without a width ignore it.
+    cv : int, splitter or iterable, default=5
+        Folds; an integer means stratified ones.
+    scoring : str or callable, default="reject_risk"
+        "reject_risk" is minus the 0-d-1 risk on the held-out rows; or any scikit-learn scorer.
+    init, kernel, gamma, degree, coef0, kernel_params, fit_intercept, class_weight
+        As in `DoubleRampClassifier`.
+    target_coverage, tol, max_iter, cache_size, random_state
+        As in `DoubleRampClassifier`.
+    n_jobs : int, optional
+        Folds worked on at the same time, in threads.
+    verbose : int, default=0
+        A progress bar on a terminal when positive.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen penalty.
+    gamma_ : float or None
+        The chosen width.
+    best_params_ : dict
+        Both.
+    best_score_ : float
+        Mean score of the choice over the folds.
+    cv_results_ : dict
+        ``params``, ``scores`` (candidates by folds), ``mean_score`` and ``std_error``.
+    best_estimator_ : DoubleRampClassifier
+        Refitted on all rows. Its fitted attributes (``rho_``, ``thresholds_``,
+        ``support_kind_``, ``rejection_rate_``, ``dual_coef_``, ``intercept_``, ``support_``,
+        ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
+        ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``n_iter_``, ``solver_``,
+        ``classes_``) are this object's too.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    One Gram matrix per width serves all folds and penalties. Costs one fit of a fold for every
+    fold, width and penalty, and one fit of all rows. Of equal candidates the first is chosen:
+    the smallest width, then the smallest penalty, with the default grid.
+
+    References
+    ----------
+    N. Manwani, K. Desai, S. Sasidharan and R. Sundararajan, "Double ramp loss based reject
+    option classifier", Pacific-Asia Conference on Knowledge Discovery and Data Mining, 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(120, noise=0.25, random_state=0)
+    >>> model = DoubleRampClassifierCV(d=0.2, Cs=[1.0, 10.0], cv=3).fit(X, y)
+    >>> model.best_score_ > -0.15
+    True
+    """
+
+    def __init__(
+        self,
+        d: float = 0.2,
+        mu: float = 1.0,
+        *,
+        Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+        gammas: Any = "auto",
+        cv: Any = 5,
+        scoring: Any = "reject_risk",
+        init: str = "zero",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        target_coverage: float | None = None,
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        cache_size: float = 1000.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.d = d
+        self.mu = mu
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.init = init
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.target_coverage = target_coverage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifierCV:
+        """Search the grid, then refit on all rows with the best values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Used in the fits and in the scores of the held-out rows.
+
+        Returns
+        -------
+        self
+        """
+        check_number("d", self.d, "(0, 0.5]")
+        # the search runs on a copy whose grid and scorer are spelled out
+        search = copy(self)
+        search.gammas = self._widths(X, y, sample_weight)
+        if isinstance(self.scoring, str) and self.scoring == "reject_risk":
+            search.scoring = reject_scorer(self.d)
+        BaseKernelGridCV.fit(search, X, y, sample_weight)
+        for name, value in vars(search).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self.C_ = float(self.best_params_["C"])
+        return self
+
+    def _widths(self, X: Any, y: Any, sample_weight: Any) -> list[Any] | None:
+        if self.gammas is None:
+            return None
+        if not isinstance(self.gammas, str):
+            return list(self.gammas)
+        if self.gammas != "auto":
+            raise ValueError(
+                f"gammas={self.gammas!r} is not accepted: expected 'auto', None or a sequence."
+            )
+        data = self._training_set(X, y, sample_weight)
+        if self._make_kernel(data).params.get("gamma") is None:
+            return None
+        return [
+            factor * resolve_gamma(self.gamma, data.X, data.weight) for factor in _WIDTH_FACTORS
+        ]
+
+    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+        values = [self.Cs] if isinstance(self.Cs, Real) else list(self.Cs)
+        if not values:
+            raise ValueError("Cs is empty: expected at least one number in (0, inf).")
+        return {"C": [check_number("Cs", C, "(0, inf)") for C in values]}
+
+    def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
+        return DoubleRampClassifier(
+            d=self.d,
+            mu=self.mu,
+            init=self.init,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            fit_intercept=self.fit_intercept,
+            target_coverage=self.target_coverage,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            cache_size=self.cache_size,
+            random_state=self.random_state,
+            **parameters,
+        )
+
+    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+        # risks are ratios of counts: what differs by rounding only is equal
+        return int(np.argmax(np.round(means, 10)))
