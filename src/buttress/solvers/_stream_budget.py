@@ -232,8 +232,6 @@ def best_merge(k: Array, coef: Array, light: int) -> tuple[int, float]:
         else:
             low = left
     h = 0.5 * (low + high)
-    if _kept(k[partner], coef, light, partner, start) >= _kept(
-        k[partner], coef, light, partner, h
-    ):
+    if _kept(k[partner], coef, light, partner, start) >= _kept(k[partner], coef, light, partner, h):
         h = start
     return partner, h

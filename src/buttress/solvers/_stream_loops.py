@@ -129,6 +129,17 @@ def _weighted_sum(K: Array, coef: Array, n: int) -> float:
 
 
 @compiled()
+def _count_alive(coef: Array, n: int) -> int:
+    count = 0
+    for j in range(n):
+        for p in range(coef.shape[0]):
+            if coef[p, j] != 0.0:
+                count += 1
+                break
+    return count
+
+
+@compiled()
 def learn_revising(
     start: int,
     n: int,
@@ -147,17 +158,21 @@ def learn_revising(
     F: Array,
     updated: BoolArray,
     refused: BoolArray,
+    vectors: IntArray,
 ) -> tuple[int, int, int]:
     """Rows from `start` on, for rules or budgets that change old coefficients.
 
     `K` holds the kernel of the block's rows with all `n` vectors, and has room for the
     block's own. Stops after the row that makes more than `limit` vectors (its coefficients
-    are in column n). Returns the next row, `n` and `t`. Cost: n products per row.
+    are in column n). `vectors` receives the number in use after each row. Returns the next
+    row, `n` and `t`. Cost: n products per row.
     """
     B, P = F.shape
     alpha, decay, tau = numbers[4], numbers[5], numbers[6]
     a = np.zeros(P)
+    alive = _count_alive(coef, n)
     for i in range(start, B):
+        vectors[i] = alive
         for p in range(P):
             f = _weighted_sum(K[i], coef[p], n)
             if rule == PEGASOS:
@@ -174,14 +189,17 @@ def learn_revising(
                 for j in range(n):
                     c = coef[p, j] * decay
                     coef[p, j] = 0.0 if abs(c) < tau else c
+            alive = _count_alive(coef, n)
         if updated[i]:
             for p in range(P):
                 coef[p, n] = a[p]
             for r in range(i + 1, B):
                 K[r, n] = within[r, i]
             n += 1
-            if n > limit:
-                return i + 1, n, t
+            alive += 1
+        vectors[i] = alive
+        if n > limit:
+            return i + 1, n, t
     return B, n, t
 
 

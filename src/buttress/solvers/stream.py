@@ -97,11 +97,31 @@ class Outcome:
         Whether the row changed the model as a new support vector.
     refused : array of shape (n,)
         Whether the ramp refused the row in some problem (``z <= s``).
+    vectors : array of shape (n,)
+        The number of support vectors after the row.
     """
 
     scores: Array
     updated: BoolArray
     refused: BoolArray
+    vectors: IntArray
+
+    @classmethod
+    def empty(cls, n: int, n_problems: int) -> Outcome:
+        """Nothing happened yet."""
+        flags = np.zeros((2, n), dtype=np.bool_)
+        return cls(np.zeros((n, n_problems)), flags[0], flags[1], np.zeros(n, dtype=np.int64))
+
+    def rows(self, part: slice) -> Outcome:
+        """The same arrays, seen from some of the rows."""
+        return Outcome(
+            self.scores[part], self.updated[part], self.refused[part], self.vectors[part]
+        )
+
+    def copy_from(self, other: Outcome) -> None:
+        """Overwrite the arrays with those of `other`."""
+        for name in ("scores", "updated", "refused", "vectors"):
+            getattr(self, name)[:] = getattr(other, name)
 
 
 class OnlineModel:
@@ -185,13 +205,11 @@ class OnlineModel:
             Class codes, kept with the support vectors.
         """
         n = X.shape[0]
-        outcome = Outcome(
-            np.zeros((n, Y.shape[1])), np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-        )
+        outcome = Outcome.empty(n, Y.shape[1])
         Y = np.ascontiguousarray(Y, dtype=np.float64)
         for start in range(0, n, self.block_size):
             rows = slice(start, min(start + self.block_size, n))
-            part = Outcome(outcome.scores[rows], outcome.updated[rows], outcome.refused[rows])
+            part = outcome.rows(rows)
             block = X[rows] if start or rows.stop < n else X
             if sparse.issparse(block) and not self.is_sparse:
                 block = block.toarray()
@@ -220,6 +238,7 @@ class OnlineModel:
         else:
             block = np.ascontiguousarray(block)
             self.t = loops.learn_linear(block, Y, *shared, *results)
+        out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
             self.store.append(block[new], None, A[new].T, position[new], code[new])
@@ -245,6 +264,7 @@ class OnlineModel:
             out.updated,
             out.refused,
         )
+        out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
             augmented = self.source.augmented(prepared)
@@ -286,13 +306,14 @@ class OnlineModel:
                 out.scores,
                 out.updated,
                 out.refused,
+                out.vectors,
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]
             store.append(block[new], right, None, position[new], code[new])
             if n > limit:
                 self._respect_budget(prepared, K[start:], start)
-                n = store.n
+                n = out.vectors[start - 1] = store.n
         if self.rule.code == loops.NORMA:
             self._drop_dead()
         self.size[:] = self.largest_root * np.abs(store.coef[:, : store.n]).sum(axis=1)
@@ -335,6 +356,12 @@ class OnlineModel:
         order = np.argsort(first, kind="stable")
         store.keep(keep)
         store.coef[:, : store.n] = coef[:, order]
+
+    def forget_gram(self) -> None:
+        """Let go of a Gram matrix given in advance: the stream is over."""
+        self.source = GramSource(np.empty((0, 0)))
+        if self.budget is not None:
+            self.budget.source = self.source
 
     # -- the model -------------------------------------------------------------------------
 

@@ -1,0 +1,115 @@
+"""Checkpoints of online learners: one file, written atomically, checked when read, no pickle.
+
+Layout: a magic line, the length of a JSON header (8 bytes, little-endian), the header, the
+arrays named in it in NumPy's own format, and the SHA-256 of everything before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._files import replacing
+
+_MAGIC = b"buttress stream checkpoint 1\n"
+_DIGEST = 32
+
+
+class CheckpointError(ValueError):
+    """The file is no checkpoint, or not a whole one."""
+
+
+def write_checkpoint(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write a nested dictionary of numbers, strings, lists and arrays.
+
+    Parameters
+    ----------
+    path : path-like
+        Replaced when everything is on disk; a crash leaves the old file or the new one.
+    content : dict
+        Keys are strings; arrays must not hold Python objects.
+    """
+    arrays: list[NDArray[Any]] = []
+    header = json.dumps(_without_arrays(content, arrays, "")).encode()
+    buffer = io.BytesIO()
+    buffer.write(_MAGIC)
+    buffer.write(len(header).to_bytes(8, "little"))
+    buffer.write(header)
+    for array in arrays:
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    data = buffer.getbuffer()
+    with replacing(path) as file:
+        file.write(data)
+        file.write(hashlib.sha256(data).digest())
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what `write_checkpoint` wrote.
+
+    Raises
+    ------
+    CheckpointError
+        When the file is something else, cut short or changed.
+    """
+    data = Path(path).read_bytes()
+    if not data.startswith(_MAGIC):
+        raise CheckpointError(f"{os.fspath(path)} is not a checkpoint of an online learner.")
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if hashlib.sha256(body).digest() != digest:
+        raise CheckpointError(f"{os.fspath(path)} is damaged: its checksum does not match.")
+    buffer = io.BytesIO(body)
+    buffer.seek(len(_MAGIC))
+    length = int.from_bytes(buffer.read(8), "little")
+    header = json.loads(buffer.read(length))
+    arrays = []
+    while buffer.tell() < len(body):
+        arrays.append(np.lib.format.read_array(buffer, allow_pickle=False))
+    content = _with_arrays(header, arrays)
+    assert isinstance(content, dict)
+    return content
+
+
+def _without_arrays(value: Any, arrays: list[NDArray[Any]], where: str) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_arrays(item, arrays, f"{where}.{key}" if where else str(key))
+            for key, item in value.items()
+        }
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        arrays.append(value)
+        return {"__array__": len(arrays) - 1}
+    if isinstance(value, np.ndarray):
+        return {"__objects__": [_plain(item, where) for item in value.tolist()]}
+    if isinstance(value, (list, tuple)):
+        return [_without_arrays(item, arrays, where) for item in value]
+    return _plain(value, where)
+
+
+def _plain(value: Any, where: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ValueError(
+        f"{where}={value!r} cannot be put into a checkpoint: only numbers, text and arrays of "
+        "them can, so that loading never runs code."
+    )
+
+
+def _with_arrays(value: Any, arrays: list[NDArray[Any]]) -> Any:
+    if isinstance(value, dict):
+        if "__array__" in value:
+            return arrays[value["__array__"]]
+        if "__objects__" in value:
+            return np.array(value["__objects__"], dtype=object)
+        return {key: _with_arrays(item, arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_arrays(item, arrays) for item in value]
+    return value
