@@ -1,1 +1,13 @@
-"""inspection"""
+"""Pictures: ``...Display`` classes, which need matplotlib only when they draw."""
+
+from buttress._lazy import attach
+
+_HOME = {
+    "LossDisplay": "losses",
+    "RejectRegionDisplay": "reject",
+    "RiskCoverageDisplay": "reject",
+}
+
+__all__ = list(_HOME)
+
+__getattr__, __dir__ = attach(__name__, _HOME)

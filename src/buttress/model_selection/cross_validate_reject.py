@@ -211,7 +211,9 @@ def _cost_parameter(estimator: Any) -> str:
     """``d``, or the ``..__d`` of the step of a pipeline that rejects."""
     if not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator={estimator!r} is not a scikit-learn estimator.")
-    names = [name for name in estimator.get_params() if name == "d" or name.endswith("__d")]
+    names: list[str] = [
+        name for name in estimator.get_params() if name == "d" or name.endswith("__d")
+    ]
     if not names:
         raise ValueError(
             f"{type(estimator).__name__} has no parameter d to vary. Wrap it in ChowRejector."

@@ -1,0 +1,379 @@
+"""Pictures of rejection: where no answer is given, and what it buys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.metrics import (
+    answers,
+    area_under_risk_coverage,
+    confidence_scores,
+    final_step,
+    risk_coverage_curve,
+)
+
+_COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
+
+
+class RejectRegionDisplay:
+    """The plane of a classifier with two features: boundary, rejection band and points.
+
+    Made by `from_estimator`.
+
+    Parameters
+    ----------
+    x, y : arrays of shape (m,)
+        Grid lines.
+    score : array of shape (m, m) or None
+        Scores on the grid, for two classes.
+    region : integer array of shape (m, m)
+        Index of the answer at every grid point, -1 where it is rejected.
+    thresholds : array of shape (2,) or None
+        Ends of the band, for two classes.
+    points : array of shape (n, 2)
+        Rows to draw.
+    codes : integer array of shape (n,) or None
+        Index of their labels.
+    rejected : array of bool of shape (n,)
+        Which of them are rejected.
+    support : integer array
+        Which of them are support vectors.
+    classes : array
+        The labels.
+    names : pair of str
+        Names of the features.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    boundary_ : contour set or None
+        The line ``f = 0`` (two classes).
+    band_ : contour set or None
+        The edges of the band (two classes with a band).
+    surface_ : mesh
+        The coloured regions; the rejected one is grey.
+    points_ : list of path collections
+        Accepted points, one collection per class.
+    rejected_points_ : list of path collections
+        Rejected points, hollow, one collection per class.
+    support_points_ : path collection or None
+        Rings around the support vectors.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from buttress import DoubleRampClassifier
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> model = DoubleRampClassifier(d=0.1, C=10.0).fit(X, y)
+    >>> display = RejectRegionDisplay.from_estimator(model, X, y, grid_resolution=20)
+    >>> len(display.points_)
+    2
+    """
+
+    def __init__(
+        self,
+        x: Array,
+        y: Array,
+        score: Array | None,
+        region: IntArray,
+        thresholds: Array | None,
+        points: Array,
+        codes: IntArray | None,
+        rejected: BoolArray,
+        support: IntArray,
+        classes: NDArray[Any],
+        names: tuple[str, str] = ("feature 0", "feature 1"),
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.score = score
+        self.region = region
+        self.thresholds = thresholds
+        self.points = points
+        self.codes = codes
+        self.rejected = rejected
+        self.support = support
+        self.classes = classes
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        grid_resolution: int = 200,
+        margin: float = 0.1,
+        support: bool = True,
+        ax: Any = None,
+    ) -> RejectRegionDisplay:
+        """Compute and draw the plane of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with two features
+            With the reject interface, or a pipeline or search that ends in one.
+        X : array-like of shape (n_samples, 2)
+            The training rows.
+        y : array-like of shape (n_samples,), optional
+            Labels; without, the points are coloured by the answers.
+        grid_resolution : int
+            Grid points per axis.
+        margin : float
+            How far the picture reaches beyond the points, as a share of their range.
+        support : bool
+            Whether to ring the support vectors.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        RejectRegionDisplay
+        """
+        points = np.asarray(X, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise ValueError(f"RejectRegionDisplay draws two features; X has shape {points.shape}.")
+        names = tuple(str(name) for name in getattr(X, "columns", ("feature 0", "feature 1")))
+        low, high = points.min(axis=0), points.max(axis=0)
+        room = margin * np.where(high > low, high - low, 1.0)
+        x, v = (np.linspace(low[k] - room[k], high[k] + room[k], grid_resolution) for k in (0, 1))
+        grid = np.column_stack([part.ravel() for part in np.meshgrid(x, v)])
+        grid_rows, rows = (_like(X, grid), X)
+        labels, rejected = answers(estimator, grid_rows)
+        inner, last = final_step(estimator, grid_rows)
+        classes = np.asarray(last.classes_)
+        region = np.where(rejected, -1, np.searchsorted(classes, labels))
+        score = thresholds = None
+        if len(classes) == 2 and hasattr(last, "decision_function"):
+            score = np.asarray(last.decision_function(inner)).reshape(len(v), len(x))
+            thresholds = getattr(last, "thresholds_", None)
+        own, own_rejected = answers(estimator, rows)
+        codes = np.searchsorted(classes, own if y is None else np.asarray(y))
+        vectors = getattr(last, "support_", None) if support else None
+        display = cls(
+            x,
+            v,
+            score,
+            region.reshape(len(v), len(x)),
+            thresholds,
+            points,
+            codes,
+            own_rejected,
+            np.empty(0, dtype=int) if vectors is None else np.asarray(vectors),
+            classes,
+            (names[0], names[1]),
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> RejectRegionDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+        from matplotlib.colors import ListedColormap
+
+        if ax is None:
+            _, ax = plt.subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(self.classes))]
+        palette = ListedColormap(["#9aa0a6", *colours])
+        self.surface_ = ax.pcolormesh(
+            self.x,
+            self.y,
+            self.region,
+            cmap=palette,
+            vmin=-1.5,
+            vmax=len(self.classes) - 0.5,
+            alpha=0.25,
+            shading="nearest",
+        )
+        self.boundary_ = self.band_ = None
+        if self.score is not None and self.score.min() < 0 < self.score.max():
+            self.boundary_ = ax.contour(self.x, self.y, self.score, levels=[0.0], colors="black")
+        if self.score is not None and self.thresholds is not None:
+            low, high = float(self.thresholds[0]), float(self.thresholds[1])
+            if low < high and self.score.min() < high and self.score.max() > low:
+                self.band_ = ax.contour(
+                    self.x, self.y, self.score, levels=[low, high], colors="black", linestyles="--"
+                )
+        self.points_, self.rejected_points_ = [], []
+        for k, colour in enumerate(colours):
+            mine = np.ones(len(self.points), bool) if self.codes is None else self.codes == k
+            kept, lost = self.points[mine & ~self.rejected], self.points[mine & self.rejected]
+            label = str(self.classes[k])
+            self.points_.append(ax.scatter(*kept.T, s=18, color=colour, label=label))
+            self.rejected_points_.append(
+                ax.scatter(*lost.T, s=18, facecolors="none", edgecolors=colour)
+            )
+        self.support_points_ = None
+        if len(self.support):
+            ringed = self.points[self.support]
+            self.support_points_ = ax.scatter(
+                *ringed.T, s=70, facecolors="none", edgecolors="black", linewidths=0.6
+            )
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.legend(title="class (hollow: rejected)", loc="best")
+        return self
+
+
+class RiskCoverageDisplay:
+    """Error rate among the answered rows against the share of rows answered.
+
+    Parameters
+    ----------
+    coverage, risk : arrays
+        As from `buttress.metrics.risk_coverage_curve`.
+    area : float, optional
+        The area under the curve, for the legend.
+    name : str, optional
+        Name of the classifier, for the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    line_ : matplotlib Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> display = RiskCoverageDisplay.from_predictions([1, 0, 1], [1, 0, 0], [0.9, 0.8, 0.1])
+    >>> display.line_.get_ydata().round(2).tolist()
+    [0.0, 0.0, 0.33]
+    """
+
+    def __init__(
+        self, coverage: Array, risk: Array, area: float | None = None, name: str | None = None
+    ) -> None:
+        self.coverage = coverage
+        self.risk = risk
+        self.area = area
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        pred: Any,
+        score: Any,
+        *,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_options: Any,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of given answers and confidences.
+
+        Parameters
+        ----------
+        y, pred, score, sample_weight
+            As in `buttress.metrics.risk_coverage_curve`.
+        name : str, optional
+        ax : matplotlib Axes, optional
+        **line_options
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        coverage, risk, _ = risk_coverage_curve(y, pred, score, sample_weight=sample_weight)
+        area = area_under_risk_coverage(y, pred, score, sample_weight=sample_weight)
+        return cls(coverage, risk, area, name).plot(ax=ax, **line_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_options: Any,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of a fitted classifier on the rows `X`.
+
+        The confidence is half the distance of the two largest scores (the absolute score for
+        two classes), or the largest probability where there are no scores.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like, optional
+        name : str, optional
+            Default the class name.
+        ax : matplotlib Axes, optional
+        **line_options
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        return cls.from_predictions(
+            y,
+            estimator.predict(X),
+            confidence_scores(estimator, X),
+            sample_weight=sample_weight,
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+            **line_options,
+        )
+
+    def plot(self, ax: Any = None, **line_options: Any) -> RiskCoverageDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **line_options
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        area = "" if self.area is None else f"area {self.area:.4f}"
+        label = ", ".join(part for part in (self.name, area) if part)
+        options = {"drawstyle": "steps-post", "label": label or None} | line_options
+        (self.line_,) = ax.plot(self.coverage, self.risk, **options)
+        ax.set(xlabel="share of rows answered", ylabel="error rate among them", xlim=(0, 1))
+        if options["label"]:
+            ax.legend(loc="best")
+        return self
+
+
+def _like(X: Any, grid: Array) -> Any:
+    """The grid as a data frame when `X` is one, so that feature names match."""
+    if hasattr(X, "columns"):
+        return type(X)(dict(zip(X.columns, grid.T, strict=True)))
+    return grid
