@@ -7,6 +7,7 @@ from scipy import linalg
 from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers._smo_kernels import reduced_system
 
 # How often variables that would leave their box are put on the bound before giving up.
 _CLIPPINGS = 8
@@ -82,32 +83,22 @@ def _minimum_given(
             solved[pivot[members[0]]] = -solved[group == k].sum()
         elif abs(solved[group == k].sum()) > 0:
             return None
-    right = v - K @ solved if solved.any() else v.copy()
+    right = v - K @ solved if solved.any() else v
     keep = np.flatnonzero(inside & (pivot != np.arange(len(v))))
     if len(keep) == 0:
         return None
-    A = K[np.ix_(keep, keep)]
-    right_keep = right[keep].copy()
     of = pivot[keep]
-    for p in np.unique(of[of >= 0]):
-        mine = np.flatnonzero(of == p)
-        right_keep[mine] -= right[p]
-        for q in np.unique(of):
-            theirs = np.flatnonzero(of == q)
-            block = A[np.ix_(mine, theirs)] - K[p, keep[theirs]]
-            if q >= 0:
-                block += (K[p, q] - K[keep[mine], q])[:, None]
-            else:
-                A[np.ix_(theirs, mine)] = block.T
-            A[np.ix_(mine, theirs)] = block
-    A[np.diag_indices_from(A)] += _RIDGE * max(float(np.trace(A)) / len(A), 1e-300)
-    try:
-        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
+    grouped = of >= 0
+    A = np.empty((len(keep), len(keep)))
+    trace = reduced_system(K, keep, of, A)
+    A[np.diag_indices_from(A)] += _RIDGE * max(trace / len(A), 1e-300)
+    # The lower triangle by rows is LAPACK's upper triangle by columns.
+    factor, info = linalg.lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
+    if info != 0:
         return None
-    solved[keep] = linalg.cho_solve(factor, right_keep, check_finite=False)
-    for p in np.unique(of[of >= 0]):
-        solved[p] -= solved[keep[of == p]].sum()
+    change = linalg.lapack.dpotrs(factor, right[keep] - np.where(grouped, right[of], 0.0))[0]
+    solved[keep] = change
+    solved -= np.bincount(of[grouped], weights=change[grouped], minlength=len(v))
     return solved
 
 

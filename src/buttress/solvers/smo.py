@@ -31,6 +31,8 @@ from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_r
 _BOUND_TOLERANCE = 1e-11
 _BLOCK = 256
 _LARGEST_BLOCK = 3000
+# Up to this many rows all of them are one block.
+_WHOLE = 600
 # A Newton step costs about as much as this many pair steps per free variable.
 _NEWTON_AFTER = 2
 _LARGEST_NEWTON = 2500
@@ -154,6 +156,14 @@ class _State:
     g: Array  # K c
 
 
+@dataclass(frozen=True, eq=False)
+class _Block:
+    rows: IntArray
+    members: IntArray  # their variables, sorted by group
+    ends: IntArray  # where each group ends among them
+    K: Array
+
+
 class _Problem:
     """The problem in signed variables ``b_j = s_j a_j``, where the group sums are plain sums."""
 
@@ -186,6 +196,7 @@ class _Problem:
             raise ValueError("A lower bound of the box lies above its upper bound.")
         self.slack = np.minimum(_BOUND_TOLERANCE * width.max(initial=0.0), 0.25 * width)
         self.scale = float(K.diagonal.max(initial=0.0))
+        self.whole: _Block | None = None
         self.v = np.empty(m)
         self.best = np.empty((self.n_groups + 1, 2))
 
@@ -261,7 +272,7 @@ class _Problem:
     def descend(self, state: _State, tol: float, max_iter: int) -> int:
         """Alternate blocks of pair steps with Newton steps on the free variables."""
         steps = since_newton = 0
-        previous: IntArray = np.empty(0, dtype=np.intp)
+        block: _Block | None = None
         while steps < max_iter:
             worst = self.violation(state)
             target = self.reachable(tol, state.c, state.g)
@@ -276,14 +287,14 @@ class _Problem:
                     worst = self.violation(state)
             if worst <= target:
                 break
-            size = min(max(_BLOCK, int(1.25 * len(free))), _LARGEST_BLOCK, self.K.most_rows)
-            rows = self._choose_rows(state, previous, size)
+            block = self._next_block(state, block, len(free))
             # A block of all rows can go straight to the end.
-            inner = 0.5 * target if len(rows) == self.K.n else max(0.1 * worst, 0.5 * target)
-            taken = max(1, self._solve_rows(state, rows, inner, min(max_iter - steps, pause + 64)))
+            inner = 0.5 * target if block is self.whole else max(0.1 * worst, 0.5 * target)
+            taken = max(
+                1, self._solve_block(state, block, inner, min(max_iter - steps, pause + 64))
+            )
             steps += taken
             since_newton += taken
-            previous = rows
         return steps
 
     def _may_rise(self, state: _State) -> BoolArray:
@@ -311,45 +322,48 @@ class _Problem:
         state.c = c
         return True
 
-    def _choose_rows(self, state: _State, previous: IntArray, size: int) -> IntArray:
+    def _next_block(self, state: _State, last: _Block | None, n_free: int) -> _Block:
         """The rows of the worst violators, then free ones of the last block, then any free."""
+        size = min(max(_BLOCK, int(1.25 * n_free)), _LARGEST_BLOCK, self.K.most_rows)
+        if size >= self.K.n or self.K.n <= _WHOLE:
+            if self.whole is None:
+                self.whole = self._block(np.arange(self.K.n))
+            return self.whole
         may_rise, may_fall = self._may_rise(state), self._may_fall(state)
         chosen = []
         share = max(2, size // (4 * max(1, self.n_groups)))
         for k in range(-1, self.n_groups):
             member = self.group == k
             high, deep = self.best[k] if k >= 0 else (0.0, 0.0)
-            chosen.append(
-                _top(np.where(member & may_rise & (self.v > deep), self.v, -np.inf), share)
-            )
-            chosen.append(
-                _top(np.where(member & may_fall & (self.v < high), -self.v, -np.inf), share)
-            )
-        violators = _unique(self.row[np.concatenate(chosen)])[:size]
-        if len(violators) < size:
+            rising = member & may_rise & (self.v > deep)
+            falling = member & may_fall & (self.v < high)
+            chosen.append(_top(np.where(rising, self.v, -np.inf), share))
+            chosen.append(_top(np.where(falling, -self.v, -np.inf), share))
+        rows = _unique(self.row[np.concatenate(chosen)])[:size]
+        if len(rows) < size:
             free = np.zeros(self.K.n, dtype=bool)
             free[self.row[may_rise & may_fall]] = True
-            kept = previous[free[previous]]
-            others = np.flatnonzero(free)
-            violators = _unique(np.concatenate([violators, kept, previous, others]))[:size]
-        return np.sort(violators)
+            before = np.empty(0, dtype=np.intp) if last is None else last.rows
+            kept = before[free[before]]
+            rows = _unique(np.concatenate([rows, kept, before, np.flatnonzero(free)]))[:size]
+        return self._block(np.sort(rows))
 
-    def _solve_rows(self, state: _State, rows: IntArray, tol: float, max_iter: int) -> int:
+    def _block(self, rows: IntArray) -> _Block:
         inside = np.zeros(self.K.n, dtype=bool)
         inside[rows] = True
         members = np.flatnonzero(inside[self.row])
         group = self.group[members]
         order = np.argsort(np.where(group < 0, self.n_groups, group), kind="stable")
         members, group = members[order], group[order]
-        ends = np.array(
-            [*(np.searchsorted(group[group >= 0], k, "right") for k in range(self.n_groups)),
-             len(members)],
-            dtype=np.intp,
-        )  # fmt: skip
-        b = state.b[members]
+        ends = [np.count_nonzero((group >= 0) & (group <= k)) for k in range(self.n_groups)]
         local = self.K.submatrix(self.row[members])
+        return _Block(rows, members, np.array([*ends, len(members)], dtype=np.intp), local)
+
+    def _solve_block(self, state: _State, block: _Block, tol: float, max_iter: int) -> int:
+        members = block.members
+        b = state.b[members]
         steps = solve_block(
-            local, ends, self.v[members], b, self.lower[members], self.upper[members],
+            block.K, block.ends, self.v[members], b, self.lower[members], self.upper[members],
             self.slack[members], tol, max_iter,
         )  # fmt: skip
         state.b[members] = b
