@@ -245,7 +245,9 @@ def solve_columns(
         G += (2.0 * lam[live]).astype(dtype)[:, None] * b
         G /= level.astype(dtype)[:, None]
         d, d0, decrement = np.empty_like(b), np.empty(len(live)), np.empty(len(live))
-        _precondition(G, g0 / level, S, w, mass, 2.0 * lam[live] / level, fit_intercept, d, d0, decrement)
+        _precondition(
+            G, g0 / level, S, w, mass, 2.0 * lam[live] / level, fit_intercept, d, d0, decrement
+        )
         decrement *= level
         quiet[live] = np.where(decrement <= tol, quiet[live] + 1, 0)
         finished = (quiet[live] >= 2) | ((decrement <= 0.01 * tol) & (iteration > 0))

@@ -169,8 +169,10 @@ def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
     if not isinstance(loss, LeakyHockeyStick) or n_columns < 20:
         return "newton"
     n, size = geometry.matrix.shape
-    return "newton" if size <= (_NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES) else (
-        "batched"
+    return (
+        "newton"
+        if size <= (_NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES)
+        else ("batched")
     )
 
 

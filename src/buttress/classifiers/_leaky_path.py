@@ -1,0 +1,247 @@
+"""What the leaky hockey stick classifier and its cross-validated version share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._training import TrainingSet
+from buttress.kernels import Kernel
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers._geometry import Geometry, from_gram, from_rows
+from buttress.solvers._mm import majorise_minimise_path
+from buttress.solvers.duality import certify, has_dual, kkt_residuals
+from buttress.solvers.spectral import Paths, polish, solve_problems
+
+SOLVERS = ("auto", "newton", "batched", "mm")
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Models of one binary problem at L penalties, with certificates.
+
+    Attributes
+    ----------
+    alphas, intercepts, objectives, gaps : arrays of shape (L,)
+        `gaps` are duality gaps, or KKT residuals when the loss has no conjugate.
+    intervals : array of shape (L, 2)
+        Where the intercept may lie.
+    dual_coefs : array of shape (L, n)
+    coefs : array of shape (L, p) or None
+        Weights of the columns of X (linear kernel).
+    n_iter : array of shape (L,)
+        Zero on the scaling tail, where solutions are known multiples.
+    converged : array of shape (L,)
+    """
+
+    alphas: Array
+    intercepts: Array
+    intervals: Array
+    dual_coefs: Array
+    coefs: Array | None
+    objectives: Array
+    gaps: Array
+    n_iter: IntArray
+    converged: BoolArray
+
+    def at(self, index: int) -> RegularizationPath:
+        """The path of the one penalty at `index`."""
+        pick = slice(index, index + 1) if index >= 0 else slice(index, None)
+        return RegularizationPath(
+            **{name: None if value is None else value[pick] for name, value in vars(self).items()}
+        )
+
+    # what the estimator base reads of a solution
+    @property
+    def objective(self) -> float:
+        """The objective at the last penalty."""
+        return float(self.objectives[-1])
+
+    @property
+    def gap(self) -> float:
+        """The certificate at the last penalty."""
+        return float(self.gaps[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyProblem:
+    """Rows, labels and loss of a fit, ready for the solvers."""
+
+    data: TrainingSet
+    kernel: Kernel
+    geometry: Geometry
+    loss: Any
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    solver: str
+    n_jobs: int | None
+
+    @property
+    def omega(self) -> Array:
+        """Row weights that sum to one."""
+        return np.asarray(self.data.weights / self.data.weights.sum())
+
+    def solve(
+        self,
+        targets: Array,
+        omegas: Array,
+        alphas: Array,
+        advance: Callable[[int], None] = lambda steps: None,
+    ) -> Paths:
+        """All problems (rows of `targets` and `omegas`) at all penalties."""
+        if self.solver == "mm":
+            return self._majorise_minimise(targets, omegas, alphas, advance)
+        return solve_problems(
+            self.geometry,
+            targets,
+            omegas,
+            alphas,
+            self.loss,
+            weight=self.data.weight,
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            method=self.solver,
+            n_threads=effective_n_jobs(self.n_jobs),
+            advance=advance,
+        )
+
+    def _majorise_minimise(
+        self, targets: Array, omegas: Array, alphas: Array, advance: Callable[[int], None]
+    ) -> Paths:
+        found = []
+        for y, omega in zip(targets, omegas, strict=True):
+            found.append(
+                majorise_minimise_path(
+                    self.geometry,
+                    y,
+                    omega,
+                    alphas,
+                    self.loss,
+                    weight=self.data.weight,
+                    fit_intercept=self.fit_intercept,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                )
+            )
+            advance(1)
+        intercept = np.array([path.intercept for path in found])
+        return Paths(
+            intercept,
+            np.repeat(intercept[:, :, None], 2, axis=2),
+            np.array([path.scores for path in found]),
+            None,
+            np.array([path.iterations for path in found]),
+            np.array([path.converged for path in found]),
+            "mm",
+        )
+
+    def polished(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
+        """The solution of problem `q` at one penalty, brought to full precision."""
+        return polish(
+            self.geometry,
+            y,
+            self.omega,
+            alpha,
+            self.loss,
+            (paths.scores[q, index].astype(np.float64), float(paths.intercept[q, index])),
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+    def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:
+        """Models of problem `q` on all rows, with certificates recomputed in float64."""
+        geometry, omega = self.geometry, self.omega
+        intercepts = np.asarray(paths.intercept[q], dtype=np.float64)
+        intervals = paths.interval[q]
+        scores = np.asarray(paths.scores[q], dtype=np.float64)
+        if paths.coef is not None and geometry.kernel_form:
+            dual = paths.coef[q] / geometry.scale
+        else:
+            u = y * (scores + intercepts[:, None])
+            dual = -omega * y * self.loss.derivative(u) / (2.0 * alphas[:, None])
+        coefs = None
+        if paths.coef is not None and geometry.back is not None:
+            coefs = paths.coef[q] @ geometry.back.T
+            squared_norms = np.einsum("ij,ij->i", coefs, coefs)
+        else:
+            if self.fit_intercept:
+                # Exactly balanced coefficients: rows far from the origin must not move b.
+                dual = dual - omega * dual.sum(axis=1, keepdims=True)
+            scores = geometry.scale * geometry.similarity_product(dual.T).T
+            squared_norms = np.maximum(np.einsum("ij,ij->i", dual, scores), 0.0)
+
+        def similarity_norms(v: Array) -> Array:
+            return np.asarray(
+                geometry.scale * np.einsum("ij,ij->i", v, geometry.similarity_product(v.T).T)
+            )
+
+        if has_dual(self.loss):
+            certificate = certify(
+                self.loss,
+                y,
+                omega,
+                alphas,
+                scores,
+                intercepts,
+                squared_norms,
+                similarity_norms,
+                fit_intercept=self.fit_intercept,
+            )
+            objectives, gaps = certificate.primal, certificate.gap
+        else:
+            u = y * (scores + intercepts[:, None])
+            objectives = self.loss.value(u) @ omega + alphas * squared_norms
+            gaps = kkt_residuals(self.loss, y, omega, alphas, scores + intercepts[:, None], dual)
+        if geometry.center is not None and coefs is not None:
+            shift = coefs @ geometry.center
+            intercepts, intervals = intercepts - shift, intervals - shift[:, None]
+        elif geometry.center is not None:
+            # Scores of rows as given, not centred, differ by the centre's own score.
+            shift = dual @ (self.data.X @ geometry.center)
+            intercepts, intervals = intercepts - shift, intervals - shift[:, None]
+        return RegularizationPath(
+            alphas=alphas,
+            intercepts=intercepts,
+            intervals=intervals,
+            dual_coefs=dual,
+            coefs=coefs,
+            objectives=objectives,
+            gaps=gaps,
+            n_iter=paths.iterations[q],
+            converged=paths.converged[q] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
+        )
+
+
+def make_problem(estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any) -> LeakyProblem:
+    """Compute the Gram matrix (or features) of the rows, once for the whole fit."""
+    X = data.X
+    if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
+        dense = X.toarray() if sparse.issparse(X) else X
+        geometry = from_rows(dense, data.weight, fit_intercept=estimator.fit_intercept)
+    else:
+        geometry = from_gram(kernel.gram(X))
+    return LeakyProblem(
+        data,
+        kernel,
+        geometry,
+        loss,
+        estimator.fit_intercept,
+        estimator.tol,
+        estimator.max_iter,
+        estimator.solver,
+        estimator.n_jobs,
+    )
+
+
+def make_loss(loss: Any, r: float) -> Any:
+    """The loss object of a fit: the user's own, or the leaky family's."""
+    return LeakyHockeyStick(float(r)) if loss is None else loss
