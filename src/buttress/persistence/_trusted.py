@@ -1,12 +1,13 @@
-"""The types of this library that a model file may hold.
+"""The types that a model file may hold, beside those that skops itself trusts.
 
-Everything else must be trusted by skops itself (NumPy arrays, scikit-learn estimators). No
-function is in the list: a model with a callable kernel cannot be saved.
+skops trusts NumPy arrays and scikit-learn's estimators. Added here are the classes of this
+library, and scikit-learn's splitters, scorers and calibrators, which searches carry along. No
+function of a user is in the list: a model with a callable kernel cannot be saved.
 """
 
 from __future__ import annotations
 
-TRUSTED = frozenset(
+_OWN = frozenset(
     {
         "buttress.classifiers.chow.ChowRejector",
         "buttress.classifiers.double_hinge.DoubleHingeClassifier",
@@ -20,13 +21,73 @@ TRUSTED = frozenset(
         "buttress.classifiers.pa_ramp.PARampClassifier",
         "buttress.classifiers.ramp.RampClassifier",
         "buttress.classifiers.uncertainty_set.UncertaintySetClassifier",
+        "buttress.classifiers._drift.PageHinkley",
+        "buttress.classifiers._drift.Rivalry",
+        "buttress.classifiers._leaky_path.RegularizationPath",
+        "buttress.classifiers._online_history.History",
+        "buttress.classifiers._online_history.Window",
+        "buttress.kernels.approximate.FourierMap",
+        "buttress.kernels.approximate.LinearMap",
+        "buttress.kernels.approximate.NystroemMap",
         "buttress.kernels.gram.Kernel",
+        "buttress.losses.hinge.DoubleHinge",
+        "buttress.losses.hinge.GeneralizedHinge",
+        "buttress.losses.hinge.Hinge",
+        "buttress.losses.leaky.LeakyHockeyStick",
+        "buttress.losses.ramp.DoubleRamp",
+        "buttress.losses.ramp.GeneralizedRamp",
+        "buttress.losses.ramp.Ramp",
+        "buttress.losses.smooth.EllipsoidError",
+        "buttress.losses.smooth.Exponential",
+        "buttress.losses.smooth.Logistic",
+        "buttress.losses.smooth.TruncatedQuadratic",
         "buttress.model_selection.double_ramp.DoubleRampClassifierCV",
         "buttress.model_selection.leaky_hockey_stick.LeakyHockeyStickClassifierCV",
         "buttress.model_selection.rademacher.RademacherSelector",
         "buttress.model_selection.ramp.RampClassifierCV",
         "buttress.model_selection.uncertainty_set.UncertaintySetClassifierCV",
+        "buttress.solvers._stream_budget.Budget",
+        "buttress.solvers._stream_similarity.GramSource",
+        "buttress.solvers._stream_similarity.KernelSource",
+        "buttress.solvers._stream_similarity.RbfSource",
+        "buttress.solvers._stream_store.DenseRows",
+        "buttress.solvers._stream_store.SparseRows",
+        "buttress.solvers._stream_store.VectorStore",
+        "buttress.solvers.stream.NormaRule",
+        "buttress.solvers.stream.OnlineModel",
+        "buttress.solvers.stream.PARampRule",
+        "buttress.solvers.stream.PegasosRule",
+        "buttress.solvers.stream.PerceptronRule",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",
     }
 )
+
+_SPLITTERS = (
+    "GroupKFold",
+    "KFold",
+    "LeaveOneOut",
+    "PredefinedSplit",
+    "RepeatedKFold",
+    "RepeatedStratifiedKFold",
+    "ShuffleSplit",
+    "StratifiedGroupKFold",
+    "StratifiedKFold",
+    "StratifiedShuffleSplit",
+    "TimeSeriesSplit",
+)
+
+_OTHERS = frozenset(
+    {
+        "numpy.dtype",
+        *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.metrics._classification.accuracy_score",
+        "sklearn.metrics._classification.balanced_accuracy_score",
+        "sklearn.metrics._scorer._PassthroughScorer",
+        "sklearn.metrics._scorer._Scorer",
+    }
+)
+
+TRUSTED = _OWN | _OTHERS

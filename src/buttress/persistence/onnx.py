@@ -169,7 +169,7 @@ def _behind_sklearn(onnx: Any, steps: list[Any], graph: Graph, dtype: str) -> An
         front = convert_sklearn(
             before, initial_types=[("X", kind([None, width]))], target_opset=OPSETS
         )
-    except (MissingConverter, MissingShapeCalculator, NotImplementedError) as error:
+    except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"a step of the pipeline has no ONNX translation: {reason}") from None
     back = graph.model("buttress", __version__)

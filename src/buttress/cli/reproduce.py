@@ -1,0 +1,114 @@
+"""``buttress reproduce``: run a table or figure of a paper again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
+
+app = typer.Typer()
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="An experiment such as lhs-table2; 'list' shows all, 'pages' makes the "
+            "manual's pages from the JSON files in --out."
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Seconds: does it work at all?")] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Data sets to run, separated by commas; all if not given.")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Runs per cell instead of the experiment's own.")
+    ] = None,
+    jobs: Jobs = 1,
+    out: Annotated[Path, typer.Option(help="Folder for JSON, page and figure.")] = Path(
+        "buttress-results"
+    ),
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment and compare it with the printed numbers.
+
+    Finished parts are kept in the output folder: an interrupted run goes on where it stopped.
+    """
+    from buttress.experiments import Plan, experiment_names, write_pages
+    from buttress.experiments import reproduce as run
+
+    output = Output(json, quiet)
+    if name == "list":
+        _list(output)
+        return
+    if name == "pages":
+        written = write_pages(out)
+        output.say(f"wrote {len(written)} pages in {out}")
+        output.result({"files": [str(path) for path in written]})
+        return
+    if name not in experiment_names():
+        raise typer.BadParameter(
+            f"{name!r} is not one of {', '.join(experiment_names())}", param_hint="name"
+        )
+    plan = Plan(
+        quick=quick,
+        only=tuple(word.strip() for word in only.split(",")) if only else (),
+        repeats=repeats,
+        jobs=jobs,
+        out=out,
+        seed=seed,
+        verbose=output.verbose,
+    )
+    report = run(name, plan)
+    _show(report, output)
+    output.result(report)
+    if report["failures"]:
+        first = report["failures"][0]
+        failed, done = len(report["failures"]), report["tasks"]
+        raise CommandError(
+            f"{failed} of {done + failed} tasks failed; the first is {first['task']}: "
+            f"{first['reason']}"
+        )
+
+
+def _list(output: Output) -> None:
+    from buttress.experiments import experiment_names, get_experiment
+
+    rows = []
+    for name in experiment_names():
+        experiment = get_experiment(name)
+        rows.append(
+            {
+                "name": name,
+                "title": experiment.title,
+                "cells": len(experiment.cells),
+                "groups": experiment.groups,
+            }
+        )
+    output.table(
+        ["name", "what", "cells"], [[row["name"], row["title"], row["cells"]] for row in rows]
+    )
+    output.result({"experiments": rows})
+
+
+def _show(report: dict[str, Any], output: Output) -> None:
+    from buttress.experiments._pages import cell_rows
+
+    if report["cells"]:
+        header, rows = cell_rows([cell for cell in report["cells"] if cell["runs"]])
+        output.table(header, rows, title=report["title"])
+    for check in report["checks"]:
+        output.say(
+            f"{'yes' if check['holds'] else 'NO '}  {check['statement']}: {check['measured']}"
+        )
+    verdicts = {verdict: count for verdict, count in report["verdicts"].items() if count}
+    if verdicts:
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        output.say(f"{counted}; {report['expected_by_chance']:.1f} would disagree by chance")
+    output.say("written: " + ", ".join(report["files"]))
