@@ -267,3 +267,12 @@ def test_groups_hold_the_sets_of_each_paper():
 def test_default_cache_is_in_the_home_folder(monkeypatch):
     monkeypatch.delenv("BUTTRESS_CACHE", raising=False)
     assert _load.cache_folder().parts[-2:] == (".cache", "buttress")
+
+
+def test_without_network_the_error_says_where_was_looked(cache, monkeypatch):
+    def refuse(record, folder):
+        raise OSError("no network")
+
+    monkeypatch.setattr(_load, "download", refuse)
+    with pytest.raises(OSError, match="BUTTRESS_DATA"):
+        load_dataset("sonar")

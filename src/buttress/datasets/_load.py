@@ -87,7 +87,7 @@ def load_dataset(name: str, *, variant: str = "paper", categorical: str = "codes
         raise ValueError(f'variant must be "paper" or "raw", got {variant!r}')
     if categorical not in ("codes", "onehot"):
         raise ValueError(f'categorical must be "codes" or "onehot", got {categorical!r}')
-    path = find_file(record) or download(record, cache_folder())
+    path = find_file(record) or _downloaded(record)
     names, columns, labels = _read(path, record)
     y = np.where(np.isin(labels, record.positive_labels), 1, -1)
     kept = np.arange(len(names))
@@ -111,7 +111,17 @@ def fetch_dataset(name: str, *, force: bool = False) -> Path:
     """
     record = find_record(name)
     found = None if force else find_file(record)
-    return found or download(record, cache_folder())
+    return found or _downloaded(record)
+
+
+def _downloaded(record: Record) -> Path:
+    try:
+        return download(record, cache_folder())
+    except OSError as error:
+        raise OSError(
+            f"data set {record.name!r} is not in the folder that BUTTRESS_DATA names nor in "
+            f"{cache_folder()}, and cannot be downloaded: {error}"
+        ) from error
 
 
 def find_record(name: str) -> Record:

@@ -126,7 +126,7 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
             "of the splits after Nadeau and Bengio, 2003). The paper's number is as printed, "
             f"{_spread_sentence(report)}. The difference is in combined standard errors."
         )
-        _cell_table(report, page)
+        page.table(*cell_rows(report["cells"]))
         _disagreements(report, page)
     page.heading("Run", 2)
     page.items(_run_facts(report))
@@ -169,10 +169,11 @@ def _spread_sentence(report: Mapping[str, Any]) -> str:
     return "and ± there is " + " or ".join(names[kind] for kind in sorted(kinds))
 
 
-def _cell_table(report: Mapping[str, Any], page: Markdown) -> None:
-    columns = list(dict.fromkeys(key for cell in report["cells"] for key in cell["labels"]))
+def cell_rows(cells: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of cells."""
+    columns = list(dict.fromkeys(key for cell in cells for key in cell["labels"]))
     header = [*columns, "runs", "ours", "paper", "difference", "verdict"]
-    page.table(header, [_cell_row(cell, columns) for cell in report["cells"]])
+    return header, [_cell_row(cell, columns) for cell in cells]
 
 
 def _cell_row(cell: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

@@ -1,0 +1,59 @@
+"""Figure 1 of the leaky hockey stick paper: the loss beside the hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from buttress.experiments._figures import COLOURS
+from buttress.experiments._lhs import PAPER
+from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    from buttress.losses import Hinge, LeakyHockeyStick
+
+    u = np.linspace(-2, 5, 701)
+    loss = LeakyHockeyStick()
+    return {"u": u, "hinge": Hinge().value(u), "LHS": loss.value(u), "slope": loss.derivative(u)}
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    u, hinge, loss, slope = (np.array(values[k][0]) for k in ("u", "hinge", "LHS", "slope"))
+    same = float(np.abs(loss - hinge)[u <= 1].max())
+    jump = float(np.abs(np.diff(slope)).max())
+    return [
+        Check("it equals the hinge up to margin 1", same < 1e-12, f"{same:.1e}"),
+        Check(
+            "it is continuously differentiable", jump < 0.02, f"largest jump {jump:.3f} per 0.01"
+        ),
+        Check(
+            "it is negative beyond margin 1 and keeps falling",
+            bool(np.all(np.diff(loss) < 0) and loss[-1] < 0),
+            f"{loss[-1]:.3f} at {u[-1]:g}",
+        ),
+    ]
+
+
+def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+    axis = figure.subplots()
+    for colour, name in zip(COLOURS, ("hinge", "LHS"), strict=False):
+        axis.plot(values["u"][0], values[name][0], color=colour, label=name)
+    axis.axhline(0, color=COLOURS[4], lw=0.6)
+    axis.set(xlabel="y f(x)", ylabel="loss")
+    axis.legend()
+
+
+EXPERIMENT = Experiment(
+    name="lhs-fig1",
+    title="Leaky hockey stick, Figure 1: the loss",
+    paper=PAPER,
+    protocol=("Values of the library's losses on a grid.",),
+    cells=(),
+    tasks=lambda plan: [Task("losses", "losses")],
+    run=_run,
+    draw=_draw,
+    check=_check,
+)
