@@ -126,6 +126,6 @@ class LossDisplay:
 
 def _finite(values: Any) -> Array:
     """Infinite values as gaps."""
-    values = np.array(values, dtype=np.float64)
-    values[~np.isfinite(values)] = np.nan
-    return values
+    curve: Array = np.array(values, dtype=np.float64)
+    curve[~np.isfinite(curve)] = np.nan
+    return curve

@@ -25,6 +25,9 @@ from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 from buttress.solvers.smo import BoxSolution
 
+# A margin within this of a kink, relative to one plus itself, is on it.
+_TIE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class StackedHingeSolution:
@@ -243,12 +246,26 @@ def solve_double_ramp(
     machine = _Machine(K, y, C, d, mu, weight, fit_intercept, warm)
     first = None if start is None else machine.point(*start)
     found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
+    path, n_iter = list(found.objective_path), found.n_iter
+    seen = [found.pattern]
+    # A step without progress can still move to another pattern, from which there is progress.
+    while found.converged and len(path) < max_iter:
+        pattern = machine.pattern(found.point)
+        if any(np.array_equal(pattern, old) for old in seen):
+            break
+        seen.append(pattern)
+        more = minimize_dc(machine, start=found.point, tol=tol, max_iter=max_iter - len(path))
+        n_iter += more.n_iter
+        if more.objective > found.objective:
+            break
+        path.extend(more.objective_path)
+        found = more
     return machine.solution(
         found.point,
         found.pattern,
-        objective_path=found.objective_path,
-        n_outer=found.n_outer,
-        n_iter=found.n_iter,
+        objective_path=np.array(path),
+        n_outer=len(path),
+        n_iter=n_iter,
         converged=found.converged,
     )
 
@@ -353,6 +370,15 @@ class _Machine(HingeProblem):
         """As in `HingeProblem`; the first step may start from another problem's solution."""
         point = super().step(pattern, self.first if warm is None else warm, tol)
         return _with_exact_thresholds(self, point, pattern)
+
+    def pattern(self, point: HingePoint) -> BoolArray:
+        """Which terms are clipped; margins on the kink up to the solver's accuracy are not.
+
+        Rows often sit on the kink exactly, and rounding must not decide where the loop goes.
+        """
+        accuracy = _TIE if point.step is None else max(_TIE, 4.0 * point.step.violation)
+        t = self.terms.margins(point.g, point.threshold)
+        return np.asarray(t < self.terms.clip - accuracy * (1.0 + np.abs(t)))
 
     @property
     def mirrored(self) -> bool:
