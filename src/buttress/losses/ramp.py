@@ -145,6 +145,14 @@ class DoubleRamp(_SplitRamp):
         if not 0.0 <= self.rho < math.inf:
             raise ValueError(f"rho={self.rho!r} is out of range: expected a number in [0, inf).")
 
+    def value(self, u: Array) -> Array:
+        """The loss at the margins `u`."""
+        u = np.asarray(u, dtype=float)
+        top = 1.0 + self.mu
+        near = np.clip((self.mu - u + self.rho) / self.mu, 0.0, top)
+        far = np.clip((self.mu - u - self.rho) / self.mu, 0.0, top)
+        return np.asarray(self.d * near + (1.0 - self.d) * far)
+
     def convex_part(self, u: Array) -> Array:
         """``d/mu [mu - u + rho]_+ + (1-d)/mu [mu - u - rho]_+``."""
         return self._two_hinges(u, self.mu)
