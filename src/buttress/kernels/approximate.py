@@ -125,7 +125,7 @@ class NystroemMap:
 
     @property
     def flops_per_row(self) -> float:
-        return 2.0 * self.landmarks.shape[0] * self.landmarks.shape[1]
+        return 2.0 * float(self.landmarks.shape[0]) * float(self.landmarks.shape[1])
 
     def raw(self, X: Any) -> Array:
         """Similarities of the rows of `X` with the landmarks."""
@@ -139,7 +139,7 @@ class NystroemMap:
         augmented[:, p + 1] = 1.0
         K = augmented @ self._exponent.astype(X.dtype, copy=False)
         np.minimum(K, 0.0, out=K)
-        return np.exp(K, out=K)
+        return np.asarray(np.exp(K, out=K))
 
 
 def nystroem_map(kernel: Kernel, landmarks: Any) -> NystroemMap:
@@ -208,7 +208,7 @@ class FourierMap:
 
     @property
     def flops_per_row(self) -> float:
-        return 2.0 * self.weights.shape[0] * self.weights.shape[1]
+        return 2.0 * float(self.weights.shape[0]) * float(self.weights.shape[1])
 
     def raw(self, X: Any) -> Array:
         """The random features of the rows of `X`."""
@@ -256,7 +256,7 @@ def fourier_map(
     True
     """
     rng = np.random.default_rng((seed, 2))
-    gamma = kernel.params.get("gamma")
+    gamma = float(kernel.params.get("gamma", 1.0))
     if kernel.name == "laplacian":
         weights = gamma * rng.standard_cauchy((n_features, n_components))
     elif kernel.name == "rbf":

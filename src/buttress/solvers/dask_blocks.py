@@ -151,12 +151,13 @@ class DaskBlocks:
         if hasattr(X, "columns"):
             special = [name for name in (y, weight) if isinstance(name, str)]
             names = list(X.columns)
-            wanted = list(columns) if columns is not None else [c for c in names if c not in special]
+            wanted = (
+                list(columns) if columns is not None else [c for c in names if c not in special]
+            )
             for name in (*wanted, *special):
                 if name not in names:
-                    raise ValueError(
-                        f"The dataframe has no column {name!r}; it has {', '.join(map(str, names))}."
-                    )
+                    known = ", ".join(map(str, names))
+                    raise ValueError(f"The dataframe has no column {name!r}; it has {known}.")
             self.feature_names = [str(name) for name in wanted]
             self._n_features = len(wanted)
             kinds = [working_dtype(kind) for kind in X.dtypes[wanted]]

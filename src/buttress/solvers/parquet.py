@@ -65,6 +65,7 @@ class ParquetBlocks:
     ) -> None:
         self.files = find_files(path)
         self.target, self.weight, self.n_threads = target, weight, n_threads
+        self.feature_names: list[str] = [] if columns is None else list(columns)
         self._groups: list[_Group] = []
         schema: Any = None
         start = 0
@@ -72,10 +73,9 @@ class ParquetBlocks:
             found, sizes = _describe(file)
             if schema is None:
                 schema = found
-                special = {target, weight}
                 if columns is None:
-                    columns = [name for name in found.names if name not in special]
-                self.feature_names = list(columns)
+                    special = (target, weight)
+                    self.feature_names = [name for name in found.names if name not in special]
             self._check(file, found, schema)
             for index, n_rows in enumerate(sizes):
                 if n_rows:
@@ -84,7 +84,8 @@ class ParquetBlocks:
         self._n_rows = start
         if start == 0:
             raise ValueError(f"{path}: no rows.")
-        narrow = all(str(schema.field(name).type) in ("float", "halffloat") for name in columns)
+        kinds = {str(schema.field(name).type) for name in self.feature_names}
+        narrow = kinds <= {"float", "halffloat"}
         self._dtype = np.dtype(np.float32 if narrow else np.float64)
 
     @property

@@ -7,12 +7,12 @@ solver never sees where the rows are; see `buttress.solvers.blocks` for the sour
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from buttress._arrays import Array, BoolArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers._blockwise.descent import Preconditioner, State, descend
 from buttress.solvers._blockwise.objective import Objective
 from buttress.solvers._blockwise.passes import GramPass
@@ -93,7 +93,7 @@ class ColumnSolution:
         ]
 
 
-def sample_rows(n_rows: int, n_components: int, seed: int) -> Array | None:
+def sample_rows(n_rows: int, n_components: int, seed: int) -> IntArray | None:
     """Row numbers of the sample that gives start and curvature, None when all rows are few."""
     size = min(max(_SAMPLE_PER_COMPONENT * n_components, _FEWEST_SAMPLE), _MOST_SAMPLE)
     if _SAMPLE_SHARE * size > n_rows:
@@ -124,10 +124,10 @@ def solve_columns(
         Passes over the data at most.
     method : {"auto", "fixed", "newton", "lbfgs"}
         "fixed": curvature bound times one Gram matrix, corrected by a short memory of the
-        steps. "newton": the exact Hessian at every step. "lbfgs": memory alone, nothing
-        square in the number of components. "auto" starts from a sample's solution and
-        curvature when there are many rows, else from the Gram matrix, and lets Newton finish
-        when the cost, counted in operations, speaks for it.
+        steps. "newton": the same for a few passes, then the exact Hessian. "lbfgs": memory
+        alone, nothing square in the number of components. "auto" starts from a sample's
+        solution and curvature when there are many rows, else from the Gram matrix, and lets
+        Newton finish when the cost, counted in operations, speaks for it.
     start : array of shape (parameters, columns), optional
     sample : Block, optional
         Rows of `sample_rows`, when the caller has them already.
@@ -137,36 +137,33 @@ def solve_columns(
     With n rows, m components and c columns a pass takes ``n (map + 4 m c)`` operations, a Gram
     matrix ``n m²`` once, an exact Hessian ``n m²`` per column.
     """
-    if method not in METHODS:
-        raise ValueError(f"method={method!r}: expected one of {', '.join(METHODS)}.")
-    n_columns = len(objective.columns)
-    tolerance = np.maximum(
-        np.broadcast_to(np.asarray(tol, dtype=float), (n_columns,)),
-        _LEAST_TOLERANCE[objective.source.dtype],
-    )
-    if start is None:
-        start = np.zeros((objective.n_parameters, n_columns))
-    if method in ("auto", "fixed") and objective.n_components > _MOST_SQUARE:
-        method = "lbfgs"
-    rows = None
-    if method == "auto" and sample is None:
-        rows = sample_rows(objective.source.n_rows, objective.n_components, seed=0)
-        sample = None if rows is None else take_rows(objective.source, rows)
-    parts = [
-        _solve_batch(
-            replace(
-                objective,
-                columns=objective.columns[batch],
-                linear=None if objective.linear is None else objective.linear[:, batch],
-            ),
-            tolerance[batch],
-            max_passes,
-            method,
-            start[:, batch],
-            sample,
-        )
-        for batch in _batches(n_columns)
-    ]
+    sample = sample_of(objective, method) if sample is None else sample
+    tolerance = np.broadcast_to(np.asarray(tol, dtype=float), (len(objective.columns),))
+    parts = []
+    for batch, part in batches(objective):
+        solver = ColumnSolver(part, method, sample)
+        begin = None if start is None else start[:, batch]
+        parts.append(solver.solve(tolerance[batch], max_passes, start=begin))
+    return joined(parts)
+
+
+def sample_of(objective: Objective, method: str = "auto") -> Block | None:
+    """Fetch the rows that give start and curvature, when there are enough rows to sample."""
+    if method != "auto" or objective.n_components > _MOST_SQUARE:
+        return None
+    rows = sample_rows(objective.source.n_rows, objective.n_components, seed=0)
+    return None if rows is None else take_rows(objective.source, rows)
+
+
+def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
+    """The columns in groups that are solved together."""
+    for first in range(0, len(objective.columns), _BATCH):
+        part = slice(first, min(first + _BATCH, len(objective.columns)))
+        yield part, objective.only(part)
+
+
+def joined(parts: list[ColumnSolution]) -> ColumnSolution:
+    """Solutions of several batches as one."""
     if len(parts) == 1:
         return parts[0]
     return ColumnSolution(
@@ -179,42 +176,101 @@ def solve_columns(
     )
 
 
-def _batches(n_columns: int) -> Iterator[slice]:
-    for first in range(0, n_columns, _BATCH):
-        yield slice(first, min(first + _BATCH, n_columns))
+class ColumnSolver:
+    """Solves one objective, or several that differ in their linear term.
 
+    The metric (Gram matrix, or Hessians of a sample) is made once and serves them all.
 
-def _solve_batch(
-    objective: Objective,
-    tolerance: Array,
-    max_passes: int,
-    method: str,
-    start: Array,
-    sample: Block | None,
-) -> ColumnSolution:
-    used = [method]
-    if method == "newton":
-        state = _run(objective, start, ExactCurvature(objective), tolerance, max_passes, memory=0)
-    elif method == "lbfgs":
-        preconditioner = _diagonal(objective)
-        state = _run(objective, start, preconditioner, tolerance, max_passes, memory=20)
-    else:
-        small = None if sample is None or method == "fixed" else objective.on_sample(sample)
-        if small is not None:
-            objective, start, metric = _from_sample(objective, small, start)
-            used = ["sample"]
+    Parameters
+    ----------
+    objective : Objective
+    method : str
+        As in `solve_columns`.
+    sample : Block, optional
+    """
+
+    def __init__(
+        self, objective: Objective, method: str = "auto", sample: Block | None = None
+    ) -> None:
+        if method not in METHODS:
+            raise ValueError(f"method={method!r}: expected one of {', '.join(METHODS)}.")
+        if method in ("auto", "fixed") and objective.n_components > _MOST_SQUARE:
+            method = "lbfgs"
+        self.objective, self.method, self.sample = objective, method, sample
+        self.metric: Preconditioner | None = None
+        self.used = [method]
+
+    def solve(
+        self,
+        tolerance: Array,
+        max_passes: int,
+        *,
+        start: Array | None = None,
+        linear: Array | None = None,
+    ) -> ColumnSolution:
+        """Minimise every column, with `linear` as its linear term (given coordinates)."""
+        tolerance = np.maximum(tolerance, _LEAST_TOLERANCE[self.objective.source.dtype])
+        cold = start is None
+        begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
+        assert begin is not None
+        if self.metric is None:
+            begin = self._prepare(begin, cold)
         else:
-            objective, start, metric = _from_gram(objective, start)
-            used = ["fixed"]
-        state = _alternate(objective, start, metric, tolerance, max_passes, method, used)
-    return ColumnSolution(
-        objective.to_given(state.theta),
-        state.value,
-        state.decrement / 2.0,
-        state.done,
-        state.passes,
-        "+".join(used),
-    )
+            begin = self.objective.from_given(begin)
+        objective = self.objective.with_linear(linear)
+        assert self.metric is not None
+        if self.method == "lbfgs":
+            state = _run(objective, begin, self.metric, tolerance, max_passes, memory=20)
+        else:
+            state = self._alternate(objective, begin, tolerance, max_passes)
+        return ColumnSolution(
+            objective.to_given(state.theta),
+            state.value,
+            state.decrement / 2.0,
+            state.done,
+            state.passes,
+            "+".join(self.used),
+        )
+
+    def _prepare(self, start: Array, cold: bool) -> Array:
+        """Make the metric; return the start in the metric's coordinates."""
+        if self.method == "lbfgs":
+            self.metric = _diagonal(self.objective)
+            return start
+        small = None
+        if self.sample is not None and self.method == "auto":
+            small = self.objective.on_sample(self.sample)
+        if small is None:
+            self.objective, begin, self.metric = _from_gram(self.objective, start)
+            self.used = ["fixed"]
+            return begin
+        self.objective, begin, self.metric = _from_sample(self.objective, small, start)
+        self.used = ["sample"]
+        return begin if cold else self.objective.from_given(start)
+
+    def _alternate(
+        self, objective: Objective, start: Array, tolerance: Array, max_passes: int
+    ) -> State:
+        """Descend in the metric at hand; let Newton finish when that is cheaper."""
+        assert self.metric is not None
+        if self.method == "fixed":
+            return _run(objective, start, self.metric, tolerance, max_passes)
+        state = None
+        before = np.full(len(tolerance), np.inf)
+        while True:
+            left = max_passes if state is None else max_passes - state.passes
+            patience = min(left, _PATIENCE)
+            state = _run(objective, start, self.metric, tolerance, patience, state=state)
+            if state.done.all() or state.passes >= max_passes:
+                return state
+            # Newton far from the minimum meets points without curvature: it comes second.
+            if self.method == "newton" or _newton_is_cheaper(objective, state, before, tolerance):
+                if "newton" not in self.used:
+                    self.used.append("newton")
+                exact = ExactCurvature(objective)
+                left = max_passes - state.passes
+                return _run(objective, start, exact, tolerance, left, memory=0, state=state)
+            before = state.decrement.copy()
 
 
 def _run(
@@ -227,7 +283,6 @@ def _run(
     memory: int = 8,
     state: State | None = None,
 ) -> State:
-    rounding = _ROUNDING[objective.source.dtype]
     return descend(
         objective,
         start,
@@ -235,36 +290,9 @@ def _run(
         2.0 * tolerance,
         max_passes,
         memory=memory,
-        rounding=rounding,
+        rounding=_ROUNDING[objective.source.dtype],
         state=state,
     )
-
-
-def _alternate(
-    objective: Objective,
-    start: Array,
-    metric: Preconditioner,
-    tolerance: Array,
-    max_passes: int,
-    method: str,
-    used: list[str],
-) -> State:
-    """Descend in the metric at hand; let Newton finish when that is cheaper."""
-    state = None
-    before = np.full(len(tolerance), np.inf)
-    while True:
-        left = max_passes if state is None else max_passes - state.passes
-        patience = left if method == "fixed" else min(left, _PATIENCE)
-        state = _run(objective, start, metric, tolerance, patience, state=state)
-        open_columns = ~state.done
-        if not open_columns.any() or state.passes >= max_passes:
-            return state
-        if method == "auto" and _newton_is_cheaper(objective, state, before, tolerance):
-            used.append("newton")
-            left = max_passes - state.passes
-            exact = ExactCurvature(objective)
-            return _run(objective, start, exact, tolerance, left, memory=0, state=state)
-        before = state.decrement.copy()
 
 
 def _newton_is_cheaper(objective: Objective, state: State, before: Array, tolerance: Array) -> bool:

@@ -95,7 +95,7 @@ def reject_rows(loss: Any, d: float) -> RowLoss:
 
 
 def set_rows(loss: Any) -> RowLoss:
-    """``-2 rho + mean loss(rho - y (phi'w + b))``: offsets ``b - rho`` for +1, ``b + rho`` for -1."""
+    """``-2 rho + mean loss(rho - y (phi'w + b))``: offsets ``b - rho`` (+1), ``b + rho`` (-1)."""
     return RowLoss(OfNegative(loss), (Term(1, 0),), n_offsets=2, slope=(1.0, -1.0))
 
 

@@ -133,6 +133,15 @@ class Objective:
             rotation=vectors if self.rotation is None else self.rotation @ vectors,
         )
 
+    def only(self, part: Any) -> Objective:
+        """The problem of some columns."""
+        linear = None if self.linear is None else self.linear[:, part]
+        return replace(self, columns=self.columns[part], linear=linear)
+
+    def with_linear(self, linear: Array | None) -> Objective:
+        """The problem with another linear term, in the coordinates of the feature map."""
+        return replace(self, linear=None if linear is None else self.from_given(linear))
+
     def to_given(self, theta: Array) -> Array:
         """Parameters in the coordinates of the feature map."""
         if self.rotation is None:

@@ -189,8 +189,8 @@ def sampled_curvature(
         here = here[np.argsort(columns.alpha[here], kind="stable")]
         chosen = here[np.unique(np.linspace(0, len(here) - 1, groups).round().astype(int))]
         for part in hessian_batches(objective, chosen):
-            for H in objective.hessians(theta[:, part], part):
-                factors.append(factor(H, objective, _MIXED * bound))
+            found = objective.hessians(theta[:, part], part)
+            factors.extend(factor(H, objective, _MIXED * bound) for H in found)
         mine = np.flatnonzero(columns.problem == problem)
         distance = np.abs(np.log(columns.alpha[mine])[:, None] - np.log(columns.alpha[chosen]))
         group[mine] = len(factors) - len(chosen) + distance.argmin(axis=1)
