@@ -163,6 +163,11 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
             )
         return self._advance(X, encode(y, known, self.classes_))
 
+    def _open_stream(self, X: Any, classes: Any) -> None:
+        """Fix kernel and classes from rows that are not learned yet."""
+        self._check_parameters(continuing=True)
+        self._start(self._validated(X, classes, reset=True), np.unique(classes))
+
     def _check_parameters(self, *, continuing: bool = False) -> None:
         if not callable(self.kernel) and self.kernel not in kernel_names():
             make_kernel(self.kernel)  # raises, and lists the names
@@ -189,7 +194,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
 
     def _start(self, X: Any, classes: NDArray[Any]) -> None:
         """An empty model whose kernel is fixed from the rows of the first call."""
-        self._rival: OnlineModel | None = None
+        self._rival = None
         self.classes_ = classes
         dense = isinstance(X, np.ndarray)
         needs_width = not callable(self.kernel) and self.kernel not in ("precomputed", "linear")

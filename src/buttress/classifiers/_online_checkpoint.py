@@ -11,6 +11,7 @@ import numpy as np
 from buttress.classifiers._checkpoint import read_checkpoint, write_checkpoint
 from buttress.classifiers._drift import Rivalry
 from buttress.classifiers._online_history import History, Window
+from buttress.solvers.stream import OnlineModel
 
 COUNTERS = ("n_seen_", "n_labelled_", "n_updates_", "n_skipped_", "n_mistakes_")
 
@@ -38,6 +39,19 @@ class _Loader:
 
 class CheckpointMixin:
     """`save_checkpoint` and `load_checkpoint` of `BaseOnlineClassifier`."""
+
+    # What the learner brings along.
+    classes_: Any
+    n_features_in_: int
+    kernel_: Any
+    gamma_: Any
+    get_params: Any
+    set_params: Any
+    _model: OnlineModel
+    _rival: OnlineModel | None
+    _storage: Any
+    _prepare: Any
+    _new_model: Any
 
     load_checkpoint = _Loader()
 

@@ -175,9 +175,9 @@ class Run:
         lines = [] if self.counts["rows"] or self.as_json else [self._line(self._names())]
         best = outcome.scores.max(axis=1)
         for i, row in enumerate(rows):
-            record = {"line": row.line}
+            record: dict[str, Any] = {"line": row.line}
             if self.parser.key is not None:
-                record["key"] = row.key  # type: ignore[assignment]
+                record["key"] = row.key
             happened = "unchanged"
             if codes[i] < 0:
                 happened = "unlabelled"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._console import Json, Output, Quiet, Seed
+from buttress.cli._console import CommandError, Json, Output, Quiet, Seed
 from buttress.cli._inputs import existing_file, writable
 
 if TYPE_CHECKING:
@@ -312,3 +312,5 @@ def _conclude(run: Run, say: Output, out: Path | None) -> None:
     )
     if out is not None:
         say.result(summary)
+    if not run.counts["rows"] and run.rejected:
+        raise CommandError(f"none of the {run.rejected} lines is a row; see --rejects")

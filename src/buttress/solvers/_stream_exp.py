@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -55,7 +55,7 @@ def _times_power_of_two(typing_context: Any, value: Any, rounded: Any) -> Any:
 
 
 @compiled(fastmath={"contract"})
-def exp64(x: float) -> float:
+def exp64(x: Any) -> Any:
     """``exp(x)`` for ``x <= 0``, to one unit in the last place."""
     x = max(min(x, 0.0), _LEAST_64)
     low = x < _LOW_64
@@ -75,7 +75,7 @@ def exp64(x: float) -> float:
 
 
 @compiled(fastmath={"contract"})
-def exp32(x: float) -> float:
+def exp32(x: Any) -> Any:
     """``exp(x)`` for a float32 ``x <= 0``, to one unit in the last place."""
     x = max(min(x, np.float32(0.0)), _LEAST_32)
     low = x < _LOW_32

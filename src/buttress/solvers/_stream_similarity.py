@@ -232,7 +232,7 @@ class GramSource:
         return self.gram[np.ix_(prepared, prepared)].astype(np.float64)
 
     def diagonal(self, prepared: Any) -> Array:
-        return self.gram[prepared, prepared].astype(np.float64)
+        return np.asarray(self.gram[prepared, prepared], dtype=np.float64)
 
     def augmented(self, prepared: Any) -> None:
         return None
@@ -244,12 +244,15 @@ def _sparse_rbf(X: Any, Z: Any, gamma: float) -> Array:
     z = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
     size = x[:, None] + z[None, :]
     distance = size - 2.0 * np.asarray((X @ Z.T).toarray(), dtype=np.float64)
-    cancelled = 1e-6 if X.dtype == np.float32 else 1e-13 / max(gamma * float(size.max()), 1e-3)
-    i, j = np.nonzero(distance <= max(cancelled, 1e-9) * size)
+    # What rounding may have made of a zero, and in double precision everything that matters
+    # where the squared norms are large against the width.
+    noise = (1e-6 if X.dtype == np.float32 else 1e-14) * size
+    far = 0.0 if X.dtype == np.float32 else 40.0 / max(gamma, 1e-300)
+    i, j = np.nonzero(distance <= np.where(gamma * size > 100.0, np.maximum(noise, far), noise))
     if len(i):
         difference = X[i] - Z[j]
         distance[i, j] = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
-    return np.exp(-gamma * np.maximum(distance, 0.0)).astype(X.dtype)
+    return np.asarray(np.exp(-gamma * np.maximum(distance, 0.0)), dtype=X.dtype)
 
 
 # -- threads -------------------------------------------------------------------------------

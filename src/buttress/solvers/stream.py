@@ -40,7 +40,7 @@ from buttress.solvers._stream_store import DenseRows, VectorStore
 __all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "PerceptronRule"]
 
 # A loss below this is rounding left over from an update at the same point.
-_GHOST = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
+_GHOST = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}
 _PREDICT_ENTRIES = 8_000_000
 _local = threading.local()
 
@@ -230,11 +230,11 @@ class OnlineModel:
     ) -> None:
         assert self.weights is not None
         A = np.zeros_like(Y)
-        shared = (self.weights, self.rule.code, self.numbers, self._first_of_class, self.t)
-        results = (self.seen, self.size, A, out.scores, out.updated, out.refused)
+        shared: Any = (self.weights, self.rule.code, self.numbers, self._first_of_class, self.t)
+        results: Any = (self.seen, self.size, A, out.scores, out.updated, out.refused)
         if self.is_sparse:
-            parts = (block.data, block.indices.astype(np.int64), block.indptr.astype(np.int64))
-            self.t = loops.learn_linear_sparse(*parts, Y, *shared, *results)
+            entries = (block.indices.astype(np.int64), block.indptr.astype(np.int64))
+            self.t = loops.learn_linear_sparse(block.data, *entries, Y, *shared, *results)
         else:
             block = np.ascontiguousarray(block)
             self.t = loops.learn_linear(block, Y, *shared, *results)
@@ -322,7 +322,7 @@ class OnlineModel:
         """Remove vectors until the budget holds; `K` follows (rows of the block not yet seen)."""
         assert self.budget is not None
         store = self.store
-        alive = store.coef[:, : store.n].any(axis=0)
+        alive = np.asarray(store.coef[:, : store.n].any(axis=0))
         if not alive.all():
             K[:, : int(alive.sum())] = K[:, : store.n][:, alive]
             store.keep(alive)
@@ -336,7 +336,7 @@ class OnlineModel:
                 K[:, moved] = column[start:]
 
     def _drop_dead(self) -> None:
-        alive = self.store.coef[:, : self.store.n].any(axis=0)
+        alive = np.asarray(self.store.coef[:, : self.store.n].any(axis=0))
         if not alive.all():
             self.store.keep(alive)
             if self.budget is not None:
