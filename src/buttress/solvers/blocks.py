@@ -68,6 +68,12 @@ class Block:
             return self.rows
         return np.arange(self.start, self.start + len(self))
 
+    def codes(self, classes: NDArray[Any]) -> IntArray:
+        """Index of every row's label among `classes`, which are sorted."""
+        if self.y is None:
+            raise ValueError(f"{self.where} has no labels.")
+        return np.searchsorted(classes, self.y)
+
 
 class BlockSource(Protocol):
     """Rows in blocks."""

@@ -54,9 +54,7 @@ class Reader:
 
     def codes(self, block: Block) -> IntArray:
         """Index of every row's label among the classes."""
-        if block.y is None:
-            raise ValueError(f"{block.where} has no labels.")
-        return np.searchsorted(self.classes, block.y)
+        return block.codes(self.classes)
 
 
 def signs(codes: IntArray, n_classes: int) -> Array:
