@@ -11,9 +11,6 @@ from buttress._arrays import Array
 from buttress.solvers._distance_spaces import Direction, Rows
 from buttress.solvers._thresholds import class_threshold
 
-# Relative size of the gradient and of the norm's deviation at which a solution is accepted.
-_GRADIENT = 1e-10
-_NORM = 1e-10
 # Below this part of the first multiplier the kernel form loses too many digits.
 _SMALLEST_IN_KERNEL_FORM = 1e-7
 # Below this part the constraint counts as inactive: the gap is then negligible.
@@ -40,13 +37,18 @@ class Point:
 class Search:
     """Solve the penalised problem at given ``mu``, or the constrained one at given radius."""
 
-    def __init__(self, space: Any, rows: Rows, loss: Any, max_iter: int) -> None:
+    def __init__(
+        self, space: Any, rows: Rows, loss: Any, max_iter: int, precision: float
+    ) -> None:
         self.space, self.rows, self.loss, self.max_iter = space, rows, loss, max_iter
+        self.precision = precision
         self.masks = rows.masks
         start = space.gradient(
             np.zeros(space.size), np.zeros(len(rows.y)), 0.0, rows.uniform() * rows.total, rows
         )
-        self.mean_difference = self._norm(start)
+        self.mean_difference = self.norm(start)
+        # the gradient is a difference of two weighted means, known to this many digits
+        self.rounding = 1e-14 * max(self.mean_difference, space.spread)
 
     def start(self, mu: float) -> Point:
         """The zero function."""
@@ -80,7 +82,7 @@ class Search:
         """Newton steps at fixed multiplier."""
         while point.n_iter < self.max_iter:
             beta, grad, size = self._gradient(point)
-            if size <= self._accepted(point):
+            if size <= self._accepted(point, self.precision):
                 point.done = True
                 break
             self._newton(point, grad, self._direction(point, grad, beta))
@@ -88,20 +90,25 @@ class Search:
 
     # -- constrained -----------------------------------------------------------------------
 
-    def constrained(self, point: Point, radius: float) -> Point:
+    def constrained(
+        self, point: Point, radius: float, max_iter: int, precision: float | None = None
+    ) -> Point:
         """Newton steps in ``f`` and the multiplier until the norm is `radius`.
 
         ``f_mu`` lies within ``||gradient|| / (2 mu)`` of the current function, which makes
         every step's norm a proof on which side of the root ``mu`` is.
         """
+        precision = self.precision if precision is None else precision
         low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
         smallest = _INACTIVE * high
         point.mu = min(point.mu, high)
         point.done = False
-        while point.n_iter < self.max_iter:
+        if point.tangent is not None and point.mu > 0:
+            self._move_multiplier(point, point.tangent, 0.0, radius, low, high, smallest)
+        while point.n_iter < max_iter:
             beta, grad, size = self._gradient(point)
-            norm = self._norm((point.x, point.g))
-            at_rest = size <= self._accepted(point)
+            norm = self.norm((point.x, point.g))
+            at_rest = size <= self._accepted(point, precision)
             if point.mu == 0.0:
                 if at_rest and norm <= radius:
                     point.done = True
@@ -110,14 +117,22 @@ class Search:
                     # the constraint is active after all
                     self._leave_zero(point, low, high, smallest)
                     continue
-                self._newton(point, grad, self._direction(point, grad, beta))
+                direction = self._direction(point, grad, beta)
+                if self.norm(direction.step) > 10.0 * radius:
+                    point.n_iter += 1
+                    self._leave_zero(point, low, high, smallest)
+                    continue
+                full = self._newton(point, grad, direction)
+                if full and self.norm(direction.step) <= 1e-12 * norm <= 1e-12 * radius:
+                    point.done = True
+                    break
                 continue
             error = size / (2.0 * point.mu)
             if norm - error > radius:
                 low = max(low, point.mu)
             elif norm + error < radius:
                 high = min(high, point.mu)
-            if at_rest and abs(norm - radius) <= _NORM * radius:
+            if at_rest and abs(norm - radius) <= precision * radius:
                 point.done = True
                 break
             if at_rest and point.mu <= smallest:
@@ -127,7 +142,11 @@ class Search:
             full = at_rest or self._newton(point, grad, direction, count=False)
             point.n_iter += 1
             if full:
-                self._move_multiplier(point, direction, radius, low, high, smallest)
+                assert direction.tangent is not None
+                step = self.norm(direction.step)
+                self._move_multiplier(
+                    point, direction.tangent, step, radius, low, high, smallest
+                )
         return point
 
     def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
@@ -140,18 +159,20 @@ class Search:
     def _move_multiplier(
         self,
         point: Point,
-        direction: Direction,
+        tangent: tuple[Array, Array],
+        step: float,
         radius: float,
         low: float,
         high: float,
         smallest: float,
     ) -> None:
-        """One Newton step for ``1 / ||f_mu|| = 1 / radius``, nearly linear in ``mu``."""
-        tangent = direction.tangent
-        assert tangent is not None
-        norm = self._norm((point.x, point.g))
-        step = self._norm(direction.step)
-        if step > 0.5 * abs(norm - radius) and step > 1e-6 * radius:
+        """One Newton step for ``1 / ||f_mu|| = 1 / radius``, nearly linear in ``mu``.
+
+        Nothing is done while the last step in ``f`` exceeds what a move of ``mu`` would mend.
+        """
+        point.tangent = tangent
+        norm = self.norm((point.x, point.g))
+        if step > 0.3 * norm and step > 0.5 * abs(norm - radius):
             return
         slope = self.space.inner((point.x, point.g), tangent) / norm
         new = point.mu + norm * (1.0 - norm / radius) / slope if slope < 0 else 0.0
@@ -159,23 +180,39 @@ class Search:
             if new <= 0.0 and low == 0.0 and self.space.sound_at_zero and not self._zero_failed:
                 point.mu = 0.0
                 return
-            new = np.sqrt(low * high) if low > 0 else 0.1 * point.mu
+            new = float(np.sqrt(low * high)) if low > 0 else 0.1 * point.mu
         new = max(new, 0.02 * point.mu, smallest)
         if not self.space.sound_at_zero and new < _SMALLEST_IN_KERNEL_FORM * (
             self.first_multiplier(radius)
         ):
             raise IllConditioned
-        change = new - point.mu
-        x, g = point.x + change * tangent[0], point.g + change * tangent[1]
-        r = self.thresholds(g, point.r)
+        self._predict(point, tangent, new)
+
+    def _predict(self, point: Point, tangent: tuple[Array, Array], new: float) -> None:
+        """Move to the multiplier `new`, with the better of two extrapolations of ``f``.
+
+        One is linear in ``mu``; the other takes ``2 mu f = z_p - z_n`` as linear in log(mu).
+        """
+        mu, ratio = point.mu, point.mu / new
+        bend = -np.log(ratio)
+        here = (point.x, point.g)
+        candidates = [
+            here,
+            tuple(f + (new - mu) * d for f, d in zip(here, tangent, strict=True)),
+            tuple(ratio * (f + bend * (f + mu * d)) for f, d in zip(here, tangent, strict=True)),
+        ]
         point.mu = new
-        if self._objective((x, g), r, new) < self._objective((point.x, point.g), point.r, new):
-            point.x, point.g, point.r = x, g, r
-        point.tangent = tangent
+        thresholds = [point.r, *(self.thresholds(g, point.r) for _, g in candidates[1:])]
+        values = [
+            self._objective(f, r, new) for f, r in zip(candidates, thresholds, strict=True)
+        ]
+        best = int(np.argmin(values))
+        (point.x, point.g), point.r = candidates[best], thresholds[best]
 
     # -- pieces ----------------------------------------------------------------------------
 
-    def _norm(self, function: tuple[Array, Array]) -> float:
+    def norm(self, function: tuple[Array, Array]) -> float:
+        """``||f||`` of a function given as (coordinates, values)."""
         return float(np.sqrt(max(self.space.inner(function, function), 0.0)))
 
     def _objective(self, f: tuple[Array, Array], r: tuple[float, float], mu: float) -> float:
@@ -184,11 +221,11 @@ class Search:
     def _gradient(self, point: Point) -> tuple[Array, Any, float]:
         beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
         grad = self.space.gradient(point.x, point.g, point.mu, beta, self.rows)
-        return beta, grad, self._norm(grad)
+        return beta, grad, self.norm(grad)
 
-    def _accepted(self, point: Point) -> float:
-        size = 2.0 * point.mu * self._norm((point.x, point.g))
-        return max(_GRADIENT * size, 1e-14 * self.mean_difference)
+    def _accepted(self, point: Point, precision: float) -> float:
+        size = 2.0 * point.mu * self.norm((point.x, point.g))
+        return max(precision * size, self.rounding)
 
     def _direction(self, point: Point, grad: Any, beta: Array) -> Direction:
         curvature = self.rows.w * self.loss.curvature(self.excess(point.g, point.r))

@@ -65,6 +65,7 @@ class KernelSpace:
 
     def __init__(self, K: Array) -> None:
         self.K = K
+        self.spread = float(np.sqrt(np.max(np.diagonal(K), initial=0.0)))
 
     @property
     def size(self) -> int:
@@ -111,6 +112,7 @@ class FeatureSpace:
 
     def __init__(self, features: Array) -> None:
         self.features = features
+        self.spread = float(np.sqrt(np.max(np.sum(features**2, axis=1), initial=0.0)))
 
     @property
     def size(self) -> int:

@@ -82,13 +82,17 @@ class _InteriorPoint:
         slack = g - A.T @ lam
         zl, zu = np.maximum(slack, 0.0) + level, np.maximum(-slack, 0.0) + level
         n_iter = 0
-        best = a
+        best = (a, zl, zu)
         while n_iter < min(max_iter, 100):
             g = self.gradient(a)
             gap = float(zl @ a + zu @ u)
             dual_residual = g - A.T @ lam - zl + zu
             objective = 0.5 * float(np.sum((self.F.T @ a + self.fixed) ** 2))
-            if gap <= 1e-14 * max(objective, 1e-5) and np.abs(dual_residual).max() <= 1e-12:
+            residual = float(np.abs(dual_residual).max())
+            if residual > 1e-9 and n_iter > 5 and gap < 1e-12:
+                break  # rounding has taken over; the best point is kept
+            best = (a, zl, zu)
+            if gap <= 1e-13 * objective or objective <= 1e-24:
                 break
             n_iter += 1
             theta = zl / a + zu / u
@@ -122,9 +126,8 @@ class _InteriorPoint:
             u = cap - a
             if (u <= 0).any() or (a <= 0).any():
                 break
-            best = a
             lam, zl, zu = lam + step * dlam, zl + step * dl, zu + step * du
-        return self._polished(best, zl, zu), n_iter
+        return self._polished(*best), n_iter
 
     def _polished(self, a: Array, zl: Array, zu: Array) -> Array:
         """Put the rows at their bounds and solve for the free ones exactly."""

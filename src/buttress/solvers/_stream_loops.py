@@ -316,13 +316,14 @@ def correct_exponents(
     gamma: float,
     limit: float,
     depth: float,
+    near: float,
     noise: float,
 ) -> None:
     """Recompute from differences the exponents that ``|x|² + |z|² - 2 x·z`` got wrong.
 
-    That formula is off by rounding times ``gamma (|x|² + |z|²)``, the sizes given. Where they
-    exceed `limit` every exponent above ``-depth`` is recomputed; elsewhere those that lie
-    within `noise` times the sizes of zero: equal rows get distance 0.
+    That formula is off by `noise` times ``gamma (|x|² + |z|²)``, the sizes given. Where they
+    exceed `limit` every exponent that may be above ``-depth`` is recomputed; elsewhere those
+    that lie within `near` times the sizes of zero. Equal rows get distance 0.
     """
     n, m = E.shape
     largest = 0.0
@@ -330,13 +331,13 @@ def correct_exponents(
         largest = max(largest, size_z[j])
     for i in range(n):
         reach = size_x[i] + largest
-        cut = depth if reach > limit else noise * reach
+        cut = max(depth, noise * reach) if reach > limit else near * reach
         if cut == 0.0:
             continue
         for j in range(m):
             if E[i, j] > -cut:
                 pair = size_x[i] + size_z[j]
-                if pair > limit or E[i, j] > -noise * pair:
+                if pair > limit or E[i, j] > -near * pair:
                     distance = 0.0
                     for k in range(X.shape[1]):
                         difference = np.float64(X[i, k]) - Z[j, k]

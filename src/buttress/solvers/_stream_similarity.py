@@ -36,9 +36,12 @@ _PREDICT_ROWS = 128
 # Below this many kernel values a second thread costs more than it saves.
 _WORTH_A_THREAD = 100_000
 
-# (limit, depth, noise) of `correct_exponents`. In double precision an exponent is then never
-# off by more than 1e-13; single precision is only kept from inventing distances.
-_CORRECTION = {np.dtype(np.float64): (100.0, 40.0, 0.0), np.dtype(np.float32): (4e4, 20.0, 2e-6)}
+# (limit, depth, near, noise) of `correct_exponents`. In double precision an exponent is then
+# never off by more than 1e-13; single precision is only kept from inventing distances.
+_CORRECTION = {
+    np.dtype(np.float64): (100.0, 40.0, 0.0, 1e-14),
+    np.dtype(np.float32): (4e4, 20.0, 2e-6, 2e-6),
+}
 
 
 class Source(Protocol):
@@ -146,9 +149,9 @@ class RbfSource:
             return
         vectors, augmented = store.vectors(), store.augmented_vectors()
         sizes = np.ascontiguousarray(-augmented[:, -1], dtype=np.float64)
-        limit, depth, noise = _CORRECTION[prepared.left.dtype]
+        limit, depth, near, noise = _CORRECTION[prepared.left.dtype]
         reach = float(prepared.size.max() + sizes.max())
-        must_correct = noise > 0 or reach > limit
+        must_correct = near > 0 or reach > limit
 
         def work(start: int) -> None:
             rows = slice(start, min(start + group, n))
@@ -167,6 +170,7 @@ class RbfSource:
                         self.gamma,
                         limit,
                         depth,
+                        near,
                         noise,
                     )
                 done(rows, columns, E)

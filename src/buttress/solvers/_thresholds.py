@@ -16,7 +16,12 @@ _MAX_STEPS = 200
 
 
 def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) -> float:
-    """A root of ``sum w l'(r - s) = target`` by safeguarded Newton steps from `guess`."""
+    """A root of ``sum w l'(r - s) = target`` by safeguarded Newton steps from `guess`.
+
+    A loss with a method ``threshold`` of its own knows it in closed form.
+    """
+    if hasattr(loss, "threshold"):
+        return float(loss.threshold(s, w, target))
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
     for _ in range(_MAX_STEPS):

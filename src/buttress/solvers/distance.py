@@ -35,6 +35,10 @@ _ONE_THREAD_BELOW = 2500
 # Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
 # loses too many digits.
 _NEARLY_TOUCHING = 1e-6
+_PATIENCE = 25
+# The approach starts where the scores are of this size and grows the radius by this factor.
+_GENTLE = 4.0
+_GROWTH = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +181,15 @@ def distance_path(
     sample_weight: Array | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
+    precision: float = 1e-10,
 ) -> list[DistanceResult]:
     """The constrained problem at several radii, each started from the one before.
 
     Parameters are those of `solve_distance`; results come in the order of `radii`, which are
-    visited from small to large. Two to three Newton steps per radius.
+    visited from small to large. `precision` is the accepted relative error of ``f``; a larger
+    one saves a Newton step or two of about four per radius.
     """
-    problem = _Problem(geometry, y, loss, sample_weight, tol, max_iter)
+    problem = _Problem(geometry, y, loss, sample_weight, tol, max_iter, precision)
     order = np.argsort(np.asarray(radii, dtype=np.float64), kind="stable")
     found: dict[int, DistanceResult] = {}
     with _threads(problem.geometry.n):
@@ -232,6 +238,7 @@ class _Problem:
         sample_weight: Array | None,
         tol: float,
         max_iter: int,
+        precision: float = 1e-10,
     ) -> None:
         self.geometry = geometry if isinstance(geometry, Geometry) else Geometry(geometry)
         y = np.asarray(y, dtype=np.float64)
@@ -239,6 +246,7 @@ class _Problem:
         check_feasible(loss, y, w)
         self.rows, self.loss, self.tol, self.max_iter = Rows(y, w), loss, tol, max_iter
         self.hinge = isinstance(loss, (NuHinge, HardMargin))
+        self.precision = precision
         self.last: Point | None = None
         self.search: Search | None = None
         self.hull: tuple[Array, int] | None = None
@@ -251,20 +259,37 @@ class _Problem:
         if self.hinge:
             return self._hinge(radius)
         search = self._start_search()
-        if search.mean_difference <= 1e-14 * self._spread():
+        if search.mean_difference <= 1e-14 * search.space.spread:
             return self._certified(search.start(0.0), radius, active=False)
         point = self.last
         if point is None:
             point = search.start(search.first_multiplier(radius))
         try:
-            point = search.constrained(replace(point, n_iter=0), radius)
+            point = search.constrained(replace(point, n_iter=0), radius, self._patience())
         except IllConditioned:
             search = self._start_search(features=True)
-            point = search.constrained(search.start(search.first_multiplier(radius)), radius)
+            point = search.start(search.first_multiplier(radius))
+            point = search.constrained(point, radius, self._patience())
+        if not point.done and point.n_iter < self.max_iter:
+            point = self._continued(search, radius, point.n_iter)
         self.last = point
-        norm = search._norm((point.x, point.g))
+        norm = search.norm((point.x, point.g))
         active = norm >= radius * (1.0 - 1e-9)
         return self._certified(point, radius, active=active)
+
+    def _patience(self) -> int:
+        """Steps after which an approach over smaller radii is quicker."""
+        return min(_PATIENCE, self.max_iter)
+
+    def _continued(self, search: Search, radius: float, spent: int) -> Point:
+        """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
+        smaller = _GENTLE / max(search.space.spread, 1e-300)
+        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_GROWTH)))
+        point = search.start(search.first_multiplier(min(smaller, radius)))
+        point.n_iter = spent
+        for k in range(n_steps, 0, -1):
+            point = search.constrained(point, radius / _GROWTH**k, self.max_iter, precision=1e-2)
+        return search.constrained(point, radius, self.max_iter)
 
     def at_penalty(self, penalty: float) -> DistanceResult:
         if self.hinge:
@@ -274,19 +299,16 @@ class _Problem:
             )
         search = self._start_search()
         point = search.penalised(search.start(penalty))
-        radius = search._norm((point.x, point.g))
+        radius = search.norm((point.x, point.g))
         result = self._certified(point, radius, active=True)
         return replace(result, penalty=penalty)
 
     def _start_search(self, features: bool = False) -> Search:
         if self.search is None or features:
             space = FeatureSpace(self.geometry.features) if features else self.geometry.space()
-            self.search = Search(space, self.rows, self.loss, self.max_iter)
+            self.search = Search(space, self.rows, self.loss, self.max_iter, self.precision)
             self.last = None
         return self.search
-
-    def _spread(self) -> float:
-        return float(np.sqrt(np.max(np.sum(self.geometry.features**2, axis=1), initial=0.0)))
 
     # -- certificates ----------------------------------------------------------------------
 
@@ -294,7 +316,7 @@ class _Problem:
         """Scale to the ball, recompute thresholds, weights, both objectives and the gap."""
         search, rows = self.search, self.rows
         assert search is not None
-        norm = search._norm((point.x, point.g))
+        norm = search.norm((point.x, point.g))
         factor = radius / norm if active and norm > 0 else 1.0
         x, g = point.x * factor, point.g * factor
         p, n = rows.masks

@@ -35,6 +35,7 @@ _LARGEST_BLOCK = 3000
 _WHOLE = 600
 # A Newton step costs about as much as this many pair steps per free variable.
 _NEWTON_AFTER = 2
+_FEWEST_STEPS = 200
 _LARGEST_NEWTON = 2500
 _POLISH_BELOW = 1e-5
 
@@ -279,7 +280,7 @@ class _Problem:
             free = np.flatnonzero(self._may_rise(state) & self._may_fall(state))
             # Once the last block has found which variables are free, one Newton step makes a
             # tight tolerance as cheap as a loose one.
-            pause = _NEWTON_AFTER * max(len(free), 64)
+            pause = _NEWTON_AFTER * max(len(free), _FEWEST_STEPS)
             polish = worst <= target and tol < _POLISH_BELOW and since_newton > 0
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
