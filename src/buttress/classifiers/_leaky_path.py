@@ -173,7 +173,13 @@ class LeakyProblem:
             coefs = paths.coef[q] @ geometry.back.T
             squared_norms = np.einsum("ij,ij->i", coefs, coefs)
         else:
-            if self.fit_intercept:
+            if paths.coef is not None and not geometry.kernel_form:
+                # At tiny penalties rounding of the slopes is magnified: the smallest change of
+                # the coefficients that gives exactly the solver's feature weights undoes it.
+                missing = paths.coef[q] - geometry.scale * dual @ geometry.matrix
+                change, *_ = np.linalg.lstsq(geometry.matrix.T, missing.T, rcond=None)
+                dual = dual + change.T / geometry.scale
+            if geometry.center is not None and self.fit_intercept:
                 # Exactly balanced coefficients: rows far from the origin must not move b.
                 dual = dual - omega * dual.sum(axis=1, keepdims=True)
             scores = geometry.scale * geometry.similarity_product(dual.T).T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def validate_training_set(
 def _checked_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, sample_weight)
     weight = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", copy=True

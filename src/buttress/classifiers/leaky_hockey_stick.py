@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._leaky_path import (
     SOLVERS,
@@ -18,18 +19,18 @@ from buttress.classifiers._leaky_path import (
     make_problem,
 )
 from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._scaled_models import fit_scaled_leaky
 from buttress.classifiers._training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.solvers.duality import has_dual
 
 
 def _has_implied_probabilities(estimator: Any) -> bool:
-    if getattr(estimator, "loss", None) is not None:
-        raise AttributeError("implied_proba is known for the leaky hockey stick family only.")
-    return True
+    # The relation of score and probability is known for the leaky hockey stick family only.
+    return getattr(estimator, "loss", None) is None
 
 
-class BaseLeakyClassifier(BaseKernelClassifier):
+class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
     """Storing and reading of leaky hockey stick models."""
 
     loss: Any
@@ -154,6 +155,18 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         with its stopping rule (squared step below `tol`), slow and inexact at small `alpha`.
     tol : float, default=1e-9
         Newton stops when every row's coefficient agrees with the slope of its loss to this.
+    approximation : {None, "nystroem", "fourier", "auto"}, default=None
+        Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
+        (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
+        not fit in `memory_limit`. With one, `X` may also be a path to Parquet or Arrow files or
+        a Dask collection, `y` then being the name of the column of labels (or a Dask array).
+    n_components : int, default=1000
+        Landmarks or random features.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen.
+    memory_limit : float or str, default=None
+        Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
+        half of the free memory.
     max_iter : int, default=1000
         Limit on Newton iterations per penalty ("mm": on iterations in all).
     n_jobs : int, default=None
@@ -193,6 +206,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         Newton steps in all, those at larger internal penalties not counted.
     solver_ : str
         The method used.
+    approximation_ : str or None
+        What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
+        are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``
+        and ``feature_coef_``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -239,6 +256,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         solver: str = "auto",
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         tol: float = 1e-9,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -256,6 +277,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -282,6 +307,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         alpha = check_number("alpha", self.alpha, "(0, inf)")
         check_number("r", self.r, "(1, inf]")
         self._check_shared_parameters()
+        scaled = self._scaled_fit(X, y, sample_weight)
+        if scaled is not None:
+            fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
+            return self
         data = self._training_set(X, y, sample_weight)
         kernel = self._make_kernel(data)
         problem = make_problem(self, data, kernel, make_loss(self.loss, self.r))

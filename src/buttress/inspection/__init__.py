@@ -4,6 +4,7 @@ from buttress._lazy import attach
 
 _HOME = {
     "LossDisplay": "losses",
+    "PathDisplay": "path",
     "RejectRegionDisplay": "reject",
     "RiskCoverageDisplay": "reject",
 }
