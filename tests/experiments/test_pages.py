@@ -1,0 +1,98 @@
+"""Pages: everything in the report is on them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from buttress.experiments import Cell, Check, Experiment, Plan, Task, reproduce, write_pages
+from buttress.experiments._figures import draw_comparison, save_figure
+from buttress.experiments._pages import Markdown, RestructuredText, number, write_page
+from buttress.experiments._runner import as_json, run_experiment
+
+
+@pytest.fixture
+def report(tmp_path):
+    cells = (
+        Cell("a", "g", {"data": "first"}, "2.0", "0.1", paper_runs=5, unit="error"),
+        Cell("b", "g", {"data": "second"}, "9.0", remark="tried both", unit="error"),
+        Cell("c", "g", {"data": "third"}, "1.0", unknown="no scaling given", unit="error"),
+        Cell("d", "g", {"data": "fourth"}, unit="error"),
+        Cell("e", "g", {"data": "fifth"}, "3", exact=True, unit="error"),
+        Cell("f", "g", {"data": "sixth"}, "1.0", "0.2", spread_is="se", unit="other"),
+        Cell("g", "g", {"data": "seventh"}, "1.0", unit="error"),
+    )
+
+    def run(arguments, plan):
+        shift = 0.01 * arguments["k"]
+        values = dict.fromkeys("abcd", 2.0 + shift) | {"g": None}
+        return values | ({"e": 4.0, "f": 1.0} if arguments["k"] == 0 else {})
+
+    experiment = Experiment(
+        name="toy",
+        title="A toy",
+        paper="Nobody, 1900.",
+        protocol=("Two runs.",),
+        cells=cells,
+        tasks=lambda plan: [Task(f"r{k}", "g", {"k": k}) for k in range(2)],
+        run=run,
+        check=lambda values: [Check("water is wet", False, "dry")],
+    )
+    return experiment, run_experiment(experiment, Plan(quick=True, out=tmp_path))
+
+
+@pytest.mark.parametrize("kind", [Markdown, RestructuredText])
+def test_page_shows_every_cell_verdict_and_reason(report, kind):
+    page = write_page(report[1], kind(), "toy.png")
+    for text in ("first", "sixth", "tried both", "no scaling given", "quick run", "toy.png"):
+        assert text in page
+    for text in ("agrees", "better", "differs", "protocol unknown", "not printed", "too few runs"):
+        assert text in page
+    assert "water is wet" in page
+    assert "buttress reproduce toy --quick" in page
+    assert "standard deviation over runs or a standard error" in page
+
+
+def test_restructured_text_is_valid(report):
+    docutils = pytest.importorskip("docutils.core")
+    page = write_page(report[1], RestructuredText(), None)
+    messages = []
+    settings = {"report_level": 2, "halt_level": 5, "warning_stream": _Sink(messages)}
+    docutils.publish_string(page, writer_name="null", settings_overrides=settings)
+    assert [text for text in messages if "code-block" not in text] == []
+
+
+class _Sink:
+    def __init__(self, messages):
+        self.messages = messages
+
+    def write(self, text):
+        self.messages.append(text)
+
+
+def test_numbers_keep_four_digits():
+    shown = [number(v) for v in (0, 12345.6, 98.94321, 0.0251234, 0.0002, 1e-9)]
+    assert shown == ["0", "12346", "98.94", "0.02512", "0.000200", "1.0e-09"]
+
+
+def test_comparison_picture_has_one_panel_per_unit(report, tmp_path):
+    experiment, content = report
+    assert save_figure(experiment, content, tmp_path / "toy.png")
+    assert (tmp_path / "toy.png").stat().st_size > 1000
+    assert not save_figure(experiment, content | {"tasks": 0}, tmp_path / "none.png")
+    assert not draw_comparison(None, {"cells": []})
+    assert not save_figure(experiment, content | {"cells": []}, tmp_path / "none.png")
+
+
+def test_summary_counts_over_all_reports(report, tmp_path):
+    reproduce("pa-ramp-fig1", Plan(out=tmp_path / "full"))
+    (tmp_path / "full" / "lhs-table2.json").write_text(
+        json.dumps(as_json(report[1] | {"experiment": "lhs-table2"}))
+    )
+    written = write_pages(tmp_path / "full")
+    assert [path.name for path in written] == ["pa-ramp-fig1.rst", "lhs-table2.rst", "index.rst"]
+    index = (tmp_path / "full" / "index.rst").read_text()
+    assert ":doc:`pa-ramp-fig1`" in index
+    assert "3 of 3" in index
+    assert "toctree" in index

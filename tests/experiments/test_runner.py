@@ -1,0 +1,178 @@
+"""Running: what is finished is kept, what fails is named."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+from buttress import experiments
+from buttress.experiments import Cell, Check, Experiment, Plan, Task, get_experiment, reproduce
+from buttress.experiments._runner import as_json, run_experiment
+from buttress.experiments._sampling import (
+    folds,
+    random_split,
+    seed_of,
+    standardised,
+    stratified_folds,
+)
+
+
+class Toy:
+    """An experiment that counts its runs."""
+
+    def __init__(self):
+        self.calls = []
+        self.broken = set()
+
+    def run(self, arguments, plan):
+        self.calls.append(arguments["repeat"])
+        if arguments["repeat"] in self.broken:
+            raise RuntimeError("no luck")
+        warnings.warn("slow", _ConvergenceWarning, stacklevel=1)
+        return {"a": 1.0 + arguments["repeat"], "curve": np.arange(2)}
+
+    def experiment(self, **changes):
+        facts = {
+            "name": "toy",
+            "title": "A toy",
+            "paper": "none",
+            "protocol": ("one",),
+            "cells": (
+                Cell("a", "g", {"data": "d"}, "2.0", "1.0", paper_runs=3),
+                Cell("b", "g", {"data": "e"}, "2.0"),
+            ),
+            "tasks": lambda plan: [
+                Task(f"r{k}", "g" if k < 2 else "h", {"repeat": k}) for k in range(plan.runs(3, 2))
+            ],
+            "run": self.run,
+            "check": lambda values: [Check("has a curve", "curve" in values, "yes")],
+        }
+        return Experiment(**(facts | changes))
+
+
+class _ConvergenceWarning(UserWarning):
+    pass
+
+
+_ConvergenceWarning.__name__ = "ConvergenceWarning"
+
+
+@pytest.fixture
+def toy():
+    return Toy()
+
+
+@pytest.mark.smoke
+def test_finished_tasks_are_not_run_again(toy, tmp_path):
+    plan = Plan(out=tmp_path)
+    first = run_experiment(toy.experiment(), plan)
+    second = run_experiment(toy.experiment(), plan)
+    assert toy.calls == [0, 1, 2]
+    assert first["cells"] == second["cells"]
+    assert first["cells"][0]["values"] == [1.0, 2.0, 3.0]
+    assert first["cells"][1]["verdict"] == "not run"
+    assert first["solver_warnings"] == 3
+    assert first["series"] == {"curve": [[0, 1]] * 3}
+    assert first["checks"][0]["holds"] is True
+
+
+def test_more_repeats_add_to_what_is_there(toy, tmp_path):
+    run_experiment(toy.experiment(), Plan(out=tmp_path, repeats=1))
+    report = run_experiment(toy.experiment(), Plan(out=tmp_path, repeats=4))
+    assert toy.calls == [0, 1, 2, 3]
+    assert report["cells"][0]["runs"] == 4
+
+
+def test_torn_last_line_is_computed_again(toy, tmp_path):
+    plan = Plan(out=tmp_path)
+    run_experiment(toy.experiment(), plan)
+    path = tmp_path / "toy.runs.jsonl"
+    text = path.read_text()
+    path.write_text(text[: len(text) - 20])
+    run_experiment(toy.experiment(), plan)
+    assert toy.calls == [0, 1, 2, 2]
+
+
+def test_other_version_seed_or_quickness_is_another_run(toy, tmp_path):
+    run_experiment(toy.experiment(), Plan(out=tmp_path))
+    run_experiment(toy.experiment(version=2), Plan(out=tmp_path))
+    run_experiment(toy.experiment(), Plan(out=tmp_path, seed=1))
+    run_experiment(toy.experiment(), Plan(out=tmp_path, quick=True))
+    assert len(toy.calls) == 3 + 3 + 3 + 2
+
+
+def test_a_failing_task_is_reported_and_tried_again(toy, tmp_path):
+    toy.broken = {1}
+    report = run_experiment(toy.experiment(), Plan(out=tmp_path))
+    assert report["failures"] == [{"task": "r1", "reason": "RuntimeError: no luck"}]
+    assert report["cells"][0]["runs"] == 2
+    toy.broken = set()
+    report = run_experiment(toy.experiment(), Plan(out=tmp_path))
+    assert report["failures"] == []
+    assert report["cells"][0]["runs"] == 3
+
+
+def test_only_selects_groups_and_refuses_others(toy, tmp_path):
+    report = run_experiment(toy.experiment(), Plan(out=tmp_path, only=("h",)))
+    assert toy.calls == [2]
+    assert "--only h" in report["command"]
+    with pytest.raises(ValueError, match="only must be among"):
+        run_experiment(toy.experiment(), Plan(out=tmp_path, only=("x",)))
+
+
+def test_command_repeats_the_run(toy, tmp_path):
+    plan = Plan(out=tmp_path, quick=True, repeats=2, seed=5)
+    report = run_experiment(toy.experiment(), plan)
+    assert report["command"] == "buttress reproduce toy --quick --repeats 2 --seed 5"
+
+
+def test_processes_give_the_same_as_one(tmp_path):
+    one = reproduce("double-ramp-fig4", Plan(quick=True, out=tmp_path / "one"))
+    two = reproduce("double-ramp-fig4", Plan(quick=True, jobs=2, out=tmp_path / "two"))
+    assert two["failures"] == []
+    assert one["series"] == two["series"]
+
+
+def test_reproduce_writes_json_page_and_figure(tmp_path):
+    report = reproduce("pa-ramp-fig1", Plan(quick=True, out=tmp_path))
+    names = {"pa-ramp-fig1.quick.json", "pa-ramp-fig1.quick.md", "pa-ramp-fig1.quick.png"}
+    assert names <= {path.name for path in tmp_path.iterdir()}
+    stored = json.loads((tmp_path / "pa-ramp-fig1.quick.json").read_text())
+    assert stored["experiment"] == "pa-ramp-fig1"
+    assert len(report["files"]) == 3
+    assert "pa-ramp-fig1.quick.png" in (tmp_path / "pa-ramp-fig1.quick.md").read_text()
+
+
+def test_unknown_experiment_lists_the_names():
+    with pytest.raises(ValueError, match="lhs-table2"):
+        get_experiment("lhs-table9")
+    assert len(experiments.experiment_names()) == 25
+
+
+def test_json_has_no_numpy_and_no_nan():
+    value = {"a": np.float64(1.5), 2: [np.nan, np.int64(3)], "c": np.array([1.0, np.inf])}
+    assert as_json(value) == {"a": 1.5, "2": [None, 3], "c": [1.0, None]}
+
+
+def test_splits_and_folds_partition_the_rows():
+    random = np.random.default_rng(0)
+    train, test = random_split(10, 0.8, random)
+    assert (len(train), len(test)) == (8, 2)
+    assert sorted([*train, *test]) == list(range(10))
+    tested = np.concatenate([part for _, part in folds(11, 3, random)])
+    assert sorted(tested) == list(range(11))
+    y = np.array([0] * 6 + [1] * 3)
+    for train, test in stratified_folds(y, 3, random):
+        assert np.bincount(y[test]).tolist() == [2, 1]
+        assert len(np.intersect1d(train, test)) == 0
+
+
+def test_standardised_uses_the_given_rows_and_survives_constants():
+    X = np.array([[0.0, 5.0], [2.0, 5.0], [100.0, 5.0]])
+    Z = standardised(X, np.array([0, 1]))
+    np.testing.assert_allclose(Z[:, 0], [-1, 1, 99])
+    assert np.all(Z[:, 1] == 0)
+    assert seed_of(1, 2) == seed_of(1, 2) != seed_of(2, 1)
