@@ -8,7 +8,7 @@ _HOME = {
     "RademacherSelector": "rademacher",
     "RampClassifierCV": "ramp",
     "UncertaintySetClassifierCV": "uncertainty_set",
-    "cross_validate_reject": "cross_validate_reject",
+    "cross_validate_reject": "reject_costs",
 }
 
 __all__ = list(_HOME)
