@@ -326,7 +326,7 @@ class _Problem:
     def _next_block(self, state: _State, last: _Block | None, n_free: int) -> _Block:
         """The rows of the worst violators, then free ones of the last block, then any free."""
         size = min(max(_BLOCK, int(1.25 * n_free)), _LARGEST_BLOCK, self.K.most_rows)
-        if size >= self.K.n or self.K.n <= _WHOLE:
+        if size >= self.K.n or self.K.n <= min(_WHOLE, self.K.most_rows):
             if self.whole is None:
                 self.whole = self._block(np.arange(self.K.n))
             return self.whole
