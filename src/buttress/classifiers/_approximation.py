@@ -183,11 +183,11 @@ class ApproximationMixin:
         if self.kernel == "precomputed" or needed <= limit:
             return None
         warnings.warn(
-            f"The kernel matrix of {n} rows needs {needed / 2**20:.0f} MB and memory_limit allows "
-            f"{limit / 2**20:.0f} MB: approximation='auto' takes the Nyström map with "
+            f"The kernel matrix of {n} rows needs {needed / 2**20:.4g} MB and memory_limit allows "
+            f"{limit / 2**20:.4g} MB: approximation='auto' takes the Nyström map with "
             f"n_components={self.n_components}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,  # fit's caller, through `all_or_nothing`
         )
         return "nystroem"
 
