@@ -1,0 +1,60 @@
+"""Settings of the documentation; build it with ``make docs``."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+from buttress import __version__
+
+project = "Buttress"
+author = "Buttress developers"
+copyright = "Buttress developers"
+version = release = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery/**/*.ipynb"]
+root_doc = "index"
+# A family's page may be written before or after the index.
+suppress_warnings = ["toc.empty_glob", "config.cache"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+# The class pages list attributes and methods from the docstrings; see the template.
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"Buttress {version}"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "min_reported_time": 1,
+    "show_memory": False,
+    "remove_config_comments": True,
+}
+
+# Examples are small: several BLAS threads would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+warnings.filterwarnings("ignore", message=".*is non-interactive.*")
