@@ -56,11 +56,22 @@ class LazyGroup(TyperGroup):
             raise AssertionError("a group without resilient parsing resolves a name or raises")
         command = typer.main.get_command(import_module(f"buttress.cli.{name}").app)
         command.name = name
+        # A command is part of a group here; completion is not its own to install.
+        command.params = [
+            parameter
+            for parameter in command.params
+            if parameter.name not in ("install_completion", "show_completion")
+        ]
         return name, command, rest
 
 
+# Without rich markup the list of commands is plain text, and rich need not be imported.
 app = typer.Typer(
-    cls=LazyGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 
 

@@ -29,6 +29,8 @@ from buttress.tables import Table, TableClassifier
 # Rows up to which the path and the suspects are computed exactly within a report.
 _MOST_ROWS = 5000
 _GRID = 60
+# Share of false alarms allowed among the suspects.
+_FDR = 0.1
 
 
 def fit_report(
@@ -209,7 +211,71 @@ def versions() -> dict[str, str]:
 
 
 def find_suspects(
-    encoded: Array, labels: NDArray[Any], rows: NDArray[np.int64], folds: int, seed: int
+    encoded: Array,
+    labels: NDArray[Any],
+    rows: NDArray[np.int64],
+    folds: int,
+    seed: int,
+    search: Any = None,
 ) -> tuple[Suspects, BoolArray]:
-    """Rows whose label looks wrong, by cross-fitted scores of the ramp classifier."""
-    raise NotImplementedError
+    """Rows whose label looks wrong, by cross-fitted scores of the ramp classifier.
+
+    Parameters
+    ----------
+    encoded, labels
+        All rows.
+    rows : array of int
+        The rows to look at.
+    folds, seed : int
+    search : fitted RampClassifierCV, optional
+        Where the parameters come from; fitted here when not given.
+
+    Returns
+    -------
+    Suspects
+        The section of the report; rows are counted from 1.
+    ndarray of bool
+        Which rows are listed.
+    """
+    from buttress import RampClassifier
+
+    X, y = encoded[rows], labels[rows]
+    if search is None:
+        search = make_estimator("ramp", seed=seed, folds=folds).fit(X, y)
+    chosen = {name: search.best_params_[name] for name in ("C", "s", "gamma")}
+    found = RampClassifier(**chosen, random_state=seed).suspects(X, y, cv=folds, fdr=_FDR)
+    flagged = np.zeros(len(labels), dtype=bool)
+    flagged[rows[found.selected]] = True
+    suggested = _suggested(search, X, y, found.selected)
+    section = Suspects(
+        columns=["row", "label", "suggested", "chance wrong", "score"],
+        rows=[
+            [
+                int(rows[position]) + 1,
+                str(y[position]),
+                other,
+                round(float(found.probabilities[position]), 3),
+                round(float(found.scores[position]), 4),
+            ]
+            for position, other in zip(found.selected, suggested, strict=True)
+        ],
+        n_rows=len(rows),
+        how=f"Each row was scored by ramp classifiers that had not seen it. About "
+        f"{100 * found.noise_rate:.0f} % of all labels seem wrong; of the rows listed, about "
+        f"{100 * found.fdr:.0f} % are expected to be false alarms.",
+    )
+    return section, flagged
+
+
+def _suggested(
+    search: Any, X: Array, y: NDArray[Any], selected: NDArray[np.integer[Any]]
+) -> list[str]:
+    """The most likely of the other labels of every suspected row."""
+    if len(selected) == 0:
+        return []
+    scores = np.asarray(search.decision_function(X[selected]))
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    own = np.searchsorted(search.classes_, y[selected])
+    scores[np.arange(len(own)), own] = -np.inf
+    return [str(label) for label in search.classes_[scores.argmax(axis=1)]]

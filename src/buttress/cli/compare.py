@@ -15,7 +15,7 @@ from buttress.cli._models import TITLES
 if TYPE_CHECKING:
     from buttress.cli._evaluate import Judged
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 _DEFAULT = "svc,leaky,ramp,uncertainty,online"
 
@@ -52,7 +52,7 @@ def compare(
     labels are left as they are. Intervals are corrected for the overlap of the training parts
     (Nadeau and Bengio).
 
-    Example:  buttress compare patients.csv --target diagnosis --noise 0,0.05,0.1 --cv 5x10
+    **Example:** `buttress compare patients.csv --target diagnosis --noise 0,0.05,0.1 --cv 5x10`
     """
     say = Output(json, quiet)
     rates = _rates(noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from buttress.cli._evaluate import Judged
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 FLIPPED = 0.15
 D = 0.2
@@ -52,7 +52,7 @@ def demo(
     Needs no file and no network. Prints how every model does on clean test labels and which
     flipped rows the ramp classifier found, and writes a report.
 
-    Example:  buttress demo --out report.html
+    **Example:** `buttress demo --out report.html`
     """
     say = Output(json, quiet)
     writable(out)
@@ -198,7 +198,7 @@ def make_report(
     ramp = models["ramp"]
     encoded = ramp.encode(train)
     suspects, flagged = _report.find_suspects(
-        encoded, split.y_train, np.arange(len(split.y_train)), 5, seed
+        encoded, split.y_train, np.arange(len(split.y_train)), 5, seed, ramp.estimator_
     )
     flips = split.y_train != split.y_clean
     hits = int((flagged & flips).sum())
@@ -216,8 +216,6 @@ def make_report(
         f"and {hits} of the {int(flips.sum())} flipped rows are listed (recall "
         f"{100 * found['recall']:.0f} %)."
     )
-    from dataclasses import replace
-
     page = Report(
         title="Breast cancer with 15 % of the training labels flipped",
         summary=[

@@ -10,7 +10,7 @@ import typer
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import load_model, writable
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 
 @app.command()
@@ -31,7 +31,7 @@ def export(
     with categories takes every column as an input of its own. Encoding and standardising are
     part of the graph. --seed is accepted as everywhere; there is nothing random here.
 
-    Example:  buttress export model.skops --onnx model.onnx
+    **Example:** `buttress export model.skops --onnx model.onnx`
     """
     from buttress.persistence import to_onnx
 

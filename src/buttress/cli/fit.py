@@ -15,7 +15,7 @@ from buttress.cli._models import ANSWERING, COMPARED_ROWS, TITLES, Model, make_e
 if TYPE_CHECKING:
     from buttress.cli._evaluate import Judged
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 
 class Approximation(StrEnum):
@@ -65,11 +65,11 @@ def fit(
     kind on shared folds, says how each did beside scikit-learn's plain SVC, and keeps the
     best: by error rate, or, with --d, by the 0-d-1 risk with the abstaining model taking part.
 
-    Examples:
+    **Examples:**
 
-      buttress fit patients.csv --target diagnosis
+    - `buttress fit patients.csv --target diagnosis`
 
-      buttress fit patients.csv --target diagnosis --model reject --d 0.1 --report report.html
+    - `buttress fit patients.csv --target diagnosis --model reject --d 0.1 --report report.html`
     """
     say = Output(json, quiet)
     if d is not None and not 0 < d <= 0.5:

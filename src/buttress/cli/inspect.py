@@ -10,7 +10,7 @@ import typer
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import load_model
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 _ATTRIBUTES = (
     "alpha_", "C_", "s_", "radius_", "gamma_", "r_", "best_params_", "rho_", "n_seen_", "solver_",
@@ -31,7 +31,7 @@ def inspect(
     The checksum and every type in the file are checked first. --seed is accepted as
     everywhere; there is nothing random here.
 
-    Example:  buttress inspect model.skops
+    **Example:** `buttress inspect model.skops`
     """
     say = Output(json, quiet)
     with limit_threads(jobs):

@@ -16,7 +16,7 @@ import typer
 from buttress.cli._console import CommandError, Jobs, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import existing_file, load_model, writable
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 ABSTAIN = "abstain"
 
@@ -47,7 +47,7 @@ def predict(
     may be larger than memory. With --missing drop-rows at fit, an incomplete row gets an
     empty label. --seed is accepted as everywhere; a prediction has nothing random.
 
-    Example:  buttress predict model.skops new.csv -o answers.csv
+    **Example:** `buttress predict model.skops new.csv -o answers.csv`
     """
     out = writable(out)
     existing_file(data)
