@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from buttress._arrays import Array
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number
@@ -72,9 +74,19 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
+        _, solutions = self._fit(X, y, sample_weight)
         self.solver_ = "smo"
+        largest = max(float(np.abs(solution.g + solution.b).max()) for solution in solutions)
+        # 256 rounding errors of the largest score
+        self._rounding = 256.0 * float(np.finfo(self.dual_coef_.dtype).eps) * max(1.0, largest)
         return self
+
+    def _scores(self, X: Any) -> Array:
+        # Rows sit on the kink f = 0 exactly; rounding must not choose their class.
+        scores = super()._scores(X)
+        rounding = getattr(self, "_rounding", 0.0)
+        scores[np.abs(scores) <= rounding] = 0.0
+        return scores
 
     def _terms(self) -> tuple[tuple[float, float], ...]:
         raise AssertionError(f"{type(self).__name__} does not define _terms")

@@ -86,6 +86,11 @@ class DoubleRampClassifier(BaseRejectClassifier):
         Of the last convex step, the worst class; `duality_gaps_` has all.
     duality_gaps_ : ndarray of shape (n_problems,)
         Per class.
+    kkt_residual_ : float
+        Violation of the optimality conditions at the end, the worst class; `kkt_residuals_` has
+        all.
+    kkt_residuals_ : ndarray of shape (n_problems,)
+        Per class.
     n_iter_ : int
         Outer steps, the largest over the classes.
     solver_ : str
@@ -201,6 +206,8 @@ class DoubleRampClassifier(BaseRejectClassifier):
         one = len(solutions) == 1
         self.rho_ = float(rho[0]) if one else rho
         self.objective_path_ = paths[0] if one else paths
+        self.kkt_residuals_ = np.array([solution.violation for solution in solutions])
+        self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)
         self.solver_ = "smo"
         return self

@@ -66,8 +66,8 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
         Refitted on all rows. Its fitted attributes (``rho_``, ``thresholds_``,
         ``support_kind_``, ``rejection_rate_``, ``dual_coef_``, ``intercept_``, ``support_``,
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
-        ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``n_iter_``, ``solver_``,
-        ``classes_``) are this object's too.
+        ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
+        ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``) are this object's too.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
