@@ -1,0 +1,131 @@
+"""Table 3 of the uncertainty set paper: thirteen data sets, five methods, a paired t-test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from buttress.datasets._registry import BY_NAME
+from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisation
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates, paired_test
+from buttress.kernels import resolve_gamma
+
+# mean and standard deviation of C-SVM, MPM, unbiased MPM, h = 0, h = 1
+_PRINTED = """
+banana_ida 10.7 0.6 11.4 0.9 11.4 0.9 11.1 0.9 10.9 0.7
+breast_cancer_ida 26.9 4.8 35.0 4.9 34.0 4.8 28.1 5.0 28.1 4.5
+diabetis_ida 23.9 2.1 28.8 2.4 28.3 2.5 24.3 1.9 24.2 2.1
+flare_solar_ida 33.7 2.2 34.9 1.7 35.7 1.9 36.8 3.1 36.8 2.9
+german_ida 23.8 2.3 29.2 2.4 28.2 2.7 23.5 2.3 23.6 2.4
+heart_ida 16.7 3.5 25.6 4.2 25.7 4.0 17.3 3.7 17.2 3.5
+image_ida 3.3 0.7 3.2 0.7 3.2 0.7 3.4 0.6 3.3 0.5
+ringnorm_ida 1.7 0.3 3.2 0.4 2.8 0.5 1.7 0.3 1.6 0.2
+splice_ida 11.1 0.7 12.3 1.7 11.7 0.8 11.3 0.7 11.1 0.8
+thyroid_ida 5.3 2.1 6.3 3.1 6.2 3.7 5.6 2.4 5.4 2.2
+titanic_ida 22.4 0.8 24.1 2.2 22.4 1.2 23.5 1.6 23.7 3.4
+twonorm_ida 2.6 0.3 4.5 0.7 4.4 0.6 2.6 0.3 2.6 0.4
+waveform_ida 10.2 0.7 13.0 0.9 12.7 0.8 10.2 0.6 10.1 0.7
+"""
+_RUNS = 10
+_RIDGE = (
+    "the paper does not say how the kernel covariances of the MPM were regularised, and the MPM "
+    "is degenerate without"
+)
+_FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0, 16.0])
+# Training on repeated points, of which the paper says that its method suffers.
+_DUPLICATED = ("flare_solar_ida", "titanic_ida")
+
+
+def _overlap(name: str) -> float:
+    record = BY_NAME[name]
+    n_train, _ = record.split or (1, 0)
+    # Where the test part is far larger than the training part the ratio says nothing about
+    # the overlap of training parts; they are then nearly disjoint.
+    return min(1.0, (record.rows - n_train) / n_train)
+
+
+def _cells() -> tuple[Cell, ...]:
+    cells = []
+    for line in _PRINTED.strip().splitlines():
+        name, *numbers = line.split()
+        for method, value, spread in zip(METHODS, numbers[::2], numbers[1::2], strict=True):
+            cells.append(
+                Cell(
+                    f"{name}/{method}",
+                    name,
+                    {"data": SETS[name], "method": method},
+                    value,
+                    spread,
+                    paper_runs=20 if name in ("image_ida", "splice_ida") else 100,
+                    overlap=_overlap(name),
+                    unit="error (%)",
+                    scale=100.0,
+                    unknown=_RIDGE if "MPM" in method else "",
+                    remark="the paper's grids for width and penalty are not given",
+                )
+            )
+    return tuple(cells)
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    by_size = sorted(SETS, key=lambda name: (BY_NAME[name].split or (0, 0))[0])
+    names = by_size[:1] if plan.quick else by_size
+    return [
+        Task(f"{name}/{number}", name, {"name": name, "number": number})
+        for name in names
+        for number in range(plan.runs(_RUNS, 1))
+    ]
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    name, number = arguments["name"], arguments["number"]
+    X, y, X_test, y_test = realisation(name, number)
+    widths = resolve_gamma("median", X, None) * _FACTORS
+    if plan.quick:
+        X, y = X[:60], y[:60]
+    errors = error_rates(X, y, X_test, y_test, widths, plan.quick, plan.seed, number)
+    return {f"{name}/{method}": error for method, error in errors.items()}
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for name, title in SETS.items():
+        ours, other = values.get(f"{name}/h = 0", []), values.get(f"{name}/unbiased MPM", [])
+        if min(len(ours), len(other)) < 2:
+            continue
+        gap, p = paired_test(ours, other, _overlap(name))
+        text = f"difference {100 * gap:+.1f} points, p = {p:.3f}"
+        if name in _DUPLICATED:
+            statement = f"{title}: the unbiased MPM is better than h = 0 (duplicated rows)"
+            checks.append(Check(statement, gap > 0, text))
+        else:
+            statement = f"{title}: h = 0 is not worse than the unbiased MPM at the 1 % level"
+            checks.append(Check(statement, not (gap > 0 and p < 0.01), text))
+    return checks
+
+
+EXPERIMENT = Experiment(
+    name="uncertainty-table3",
+    title="Uncertainty sets, Table 3: thirteen data sets",
+    paper=PAPER,
+    protocol=(
+        SPLITS_SENTENCE,
+        "10 realisations per set (paper: 100, and 20 of image and splice): not the published "
+        "numbers of realisations.",
+        "Features standardised on the training part.",
+        "The correction for overlap is test over training size, at most 1: where the test part is "
+        "many times larger the training parts hardly overlap.",
+        GRID_SENTENCE,
+        "Widths: 1/16 to 16 times one over the median squared distance.",
+        "The paper prints standard deviations, and in bold what a paired t-test at the 1 % level "
+        "finds; the bold type is lost in our copy, so the statements of its text are checked, "
+        "with the corrected resampled t-test.",
+    ),
+    cells=_cells(),
+    tasks=_tasks,
+    run=_run,
+    check=_check,
+)
