@@ -25,6 +25,7 @@ from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._training import TrainingSet
 from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier
 from buttress.model_selection._folds import Fold, classification_folds
+from buttress.model_selection._scaled_leaky import fit_scaled_leaky_cv
 from buttress.solvers.spectral import Paths
 
 _DEFAULT_DECADES = (0.0, -7.0)
@@ -59,6 +60,9 @@ class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
         change.
     max_iter : int, default=1000
         As in `LeakyHockeyStickClassifier`.
+    approximation, n_components, landmarks, memory_limit
+        As in `LeakyHockeyStickClassifier`. An integer `cv` then means folds drawn by row number
+        and `random_state`, and all folds and penalties ride in the same passes over the rows.
     n_jobs : int, default=None
         Threads; None means one.
     verbose : int, default=0
@@ -87,7 +91,7 @@ class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
         (one path per class when there are more than two).
     classes_, dual_coef_, intercept_, intercept_interval_, coef_, support_, support_vectors_, \
 n_support_, kernel_, objective_, duality_gap_, duality_gaps_, kkt_residual_, kkt_residuals_, \
-n_iter_, solver_, n_features_in_, feature_names_in_
+n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         Of the refit at `alpha_`; see `LeakyHockeyStickClassifier`.
 
     See Also
@@ -135,6 +139,10 @@ n_iter_, solver_, n_features_in_, feature_names_in_
         fit_intercept: bool = True,
         class_weight: Any = None,
         solver: str = "auto",
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         tol: float = 1e-9,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -156,6 +164,10 @@ n_iter_, solver_, n_features_in_, feature_names_in_
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -183,8 +195,20 @@ n_iter_, solver_, n_features_in_, feature_names_in_
         exponents = [check_number("r", r, "(1, inf]") for r in _as_list(self.r)]
         check_option("selection", self.selection, ("min", "1se"))
         self._check_shared_parameters()
+        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
+        if scaled is not None:
+            labels = scaled.labels
+            fit_scaled_leaky_cv(
+                self,
+                scaled,
+                alphas,
+                exponents,
+                _Candidate,
+                lambda values, fold, index: _KnownScores(labels, values),
+            )
+            return self
         data = self._training_set(X, y, sample_weight)
-        folds = classification_folds(self.cv, data.X, data.classes[data.codes])
+        folds = classification_folds(self.cv, data.X, data.classes[data.codes], rows=data.rows)
         widths = [None] if self.gammas is None else list(self.gammas)
 
         search = _Search(self, data, folds, alphas)
@@ -299,13 +323,7 @@ class _Search:
                 paths.scores[mine][:, :, test] + paths.intercept[mine][:, :, None]
             ).transpose(1, 2, 0)
             scores[:, number] = self._fold_scores(decision, test)
-        refit = Paths(
-            **{
-                name: value if value is None or isinstance(value, str) else value[-q:]
-                for name, value in vars(paths).items()
-            }
-        )
-        return _Candidate(problem, r, scores, refit)
+        return _Candidate(problem, r, scores, paths.subset(slice(len(self.folds) * q, None)))
 
     def _fold_scores(self, decision: Array, test: NDArray[Any]) -> Array:
         """Scores of the L models with decision values of shape (L, rows, problems)."""

@@ -181,7 +181,7 @@ class Columns:
         return Columns(self.problem[index], self.fold[index], self.alpha[index])
 
 
-def column_grid(n_problems: int, folds: Sequence[int], alphas: Sequence[float]) -> Columns:
+def column_grid(n_problems: int, folds: Sequence[int], alphas: Any) -> Columns:
     """One column for every combination, penalties fastest, then folds, then problems.
 
     Examples
