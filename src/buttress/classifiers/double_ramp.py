@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
+from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._reject import BaseRejectClassifier
+from buttress.classifiers._scaled_models import fit_scaled_double_ramp
 from buttress.classifiers._training import TrainingSet
 from buttress.losses import Hinge
 from buttress.solvers.kernel_rows import KernelMatrix
 from buttress.solvers.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(BaseRejectClassifier):
+class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -53,8 +55,20 @@ class DoubleRampClassifier(BaseRejectClassifier):
         Cap on the outer (concave-convex) steps.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    approximation : {None, "nystroem", "fourier", "auto"}, default=None
+        Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
+        (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
+        not fit in `memory_limit`. With one, `X` may also be a path to Parquet or Arrow files or
+        a Dask collection, `y` then being the name of the column of labels (or a Dask array).
+    n_components : int, default=1000
+        Landmarks or random features.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen.
+    memory_limit : float or str, default=None
+        Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
+        half of the free memory.
     random_state : int, RandomState or None, default=None
-        For the rows kept out by `target_coverage`.
+        For the rows kept out by `target_coverage`, and for landmarks and random features.
 
     Attributes
     ----------
@@ -95,6 +109,13 @@ class DoubleRampClassifier(BaseRejectClassifier):
         Outer steps, the largest over the classes.
     solver_ : str
         "smo".
+    approximation_ : str or None
+        What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
+        are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``
+        and ``feature_coef_``.
+    smoothing_width_ : float
+        Of an approximate fit: half width of the rounded corner of the hinges. The loss of a row
+        is raised by at most ``smoothing_width_ / (4 mu)``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -165,6 +186,10 @@ class DoubleRampClassifier(BaseRejectClassifier):
         tol: float = 1e-10,
         max_iter: int = 100,
         cache_size: float = 1000.0,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         random_state: Any = None,
     ) -> None:
         self.d = d
@@ -182,6 +207,10 @@ class DoubleRampClassifier(BaseRejectClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.random_state = random_state
 
     @all_or_nothing
@@ -200,6 +229,11 @@ class DoubleRampClassifier(BaseRejectClassifier):
         -------
         self
         """
+        self._check_shared()
+        scaled = self._scaled_fit(X, y, sample_weight)
+        if scaled is not None:
+            self._store_scaled_rows(scaled, *fit_scaled_double_ramp(self, scaled))
+            return self
         data, solutions = self._fit(X, y, sample_weight)
         paths = [solution.objective_path for solution in solutions]
         rho = np.array([solution.rho for solution in solutions])
@@ -211,6 +245,19 @@ class DoubleRampClassifier(BaseRejectClassifier):
         self.support_kind_ = self._kinds(data, solutions)
         self.solver_ = "smo"
         return self
+
+    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
+        """`rejection_rate_` and `support_kind_` of an approximate fit."""
+        rows, n_rows, weight = np.arange(len(codes)), len(codes), None
+        if scaled.data is not None:
+            rows, n_rows, weight = scaled.data.rows, scaled.data.n_rows, scaled.data.weight
+        rejected = self._rejected(scores[:, 0] if scores.shape[1] == 1 else scores)
+        self.rejection_rate_ = float(np.average(rejected, weights=weight))
+        kinds = np.full((n_rows, scores.shape[1]), "not_used", dtype="<U12")
+        for k, rho in enumerate(np.atleast_1d(self.rho_)):
+            y = np.where(codes == (1 if scores.shape[1] == 1 else k), 1.0, -1.0)
+            kinds[rows, k] = margin_kinds(y * scores[:, k], float(rho), self.mu)
+        self.support_kind_ = kinds[:, 0] if scores.shape[1] == 1 else kinds
 
     def _check_own(self) -> None:
         check_number("mu", self.mu, "(0, 1]")

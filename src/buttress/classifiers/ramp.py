@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._kernel_source import kernel_source
 from buttress.classifiers._parameters import check_number
+from buttress.classifiers._scaled_models import fit_scaled_ramp
 from buttress.classifiers._suspects import LabelSuspects, disagreement, find_suspects
 from buttress.classifiers._training import TrainingSet
 from buttress.solvers.kernel_rows import KernelMatrix
@@ -19,7 +21,7 @@ from buttress.solvers.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
 _FLOOR = 1e-4
 
 
-class RampClassifier(BaseKernelClassifier):
+class RampClassifier(ApproximationMixin, BaseKernelClassifier):
     """Kernel machine with the ramp loss, for training labels that are partly wrong.
 
     Parameters
@@ -46,8 +48,20 @@ class RampClassifier(BaseKernelClassifier):
         Cap on the outer (concave-convex) steps.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    approximation : {None, "nystroem", "fourier", "auto"}, default=None
+        Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
+        (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
+        not fit in `memory_limit`. With one, `X` may also be a path to Parquet or Arrow files or
+        a Dask collection, `y` then being the name of the column of labels (or a Dask array).
+    n_components : int, default=1000
+        Landmarks or random features.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen.
+    memory_limit : float or str, default=None
+        Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
+        half of the free memory.
     random_state : int, RandomState or None, default=None
-        For the shuffled folds of `suspects`.
+        For the shuffled folds of `suspects`, and for landmarks and random features.
     n_jobs : int or None, default=None
         Threads for the fits of `suspects`.
 
@@ -87,6 +101,13 @@ class RampClassifier(BaseKernelClassifier):
         Outer steps, the largest over the classes.
     solver_ : str
         "smo".
+    approximation_ : str or None
+        What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
+        are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``
+        and ``feature_coef_``.
+    smoothing_width_ : float
+        Of an approximate fit: half width of the rounded corner of the hinge. The loss of a row
+        is raised by a quarter of it at most.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -136,6 +157,10 @@ class RampClassifier(BaseKernelClassifier):
         tol: float = 1e-8,
         max_iter: int = 100,
         cache_size: float = 1000.0,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -152,6 +177,10 @@ class RampClassifier(BaseKernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -172,6 +201,10 @@ class RampClassifier(BaseKernelClassifier):
         self
         """
         self._check_parameters()
+        scaled = self._scaled_fit(X, y, sample_weight)
+        if scaled is not None:
+            self._store_scaled_rows(scaled, *fit_scaled_ramp(self, scaled))
+            return self
         data = self._training_set(X, y, sample_weight)
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
@@ -241,6 +274,19 @@ class RampClassifier(BaseKernelClassifier):
         if self.radius is None:
             return solve_ramp(K, y, C=float(self.C), **options)
         return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
+
+    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
+        """`ignored_` and `suspect_scores_` of an approximate fit."""
+        rows, n_rows = np.arange(len(codes)), len(codes)
+        if scaled.data is not None:
+            rows, n_rows = scaled.data.rows, scaled.data.n_rows
+        own = scores[:, 0] * np.where(codes == 1, 1.0, -1.0)
+        if scores.shape[1] > 1:
+            own = scores[np.arange(len(codes)), codes]
+        self.ignored_ = np.zeros(n_rows, dtype=bool)
+        self.ignored_[rows] = own < self.s
+        self.suspect_scores_ = np.zeros(n_rows)
+        self.suspect_scores_[rows] = disagreement(scores, codes)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""

@@ -86,7 +86,7 @@ def held_out_scores(
     reader = Reader(scaled.reading, fit.classes, fit.folds)
     counted = scoring == "accuracy" or (scoring == "reject_risk" and n_problems == 1)
     if isinstance(scoring, str) and counted:
-        width = np.zeros((n_folds, n_candidates))
+        width: Array = np.zeros((n_folds, n_candidates))
         if bands is not None and scoring == "reject_risk":
             width = bands
         task = HeldOutPass(
