@@ -137,7 +137,8 @@ class LeakyProblem:
             intercept,
             np.repeat(intercept[:, :, None], 2, axis=2),
             np.array([path.scores for path in found]),
-            None,
+            np.array([path.weights for path in found]),
+            found[0].basis,
             np.array([path.iterations for path in found]),
             np.array([path.converged for path in found]),
             "mm",
@@ -151,7 +152,7 @@ class LeakyProblem:
             self.omega,
             alpha,
             self.loss,
-            (paths.scores[q, index].astype(np.float64), float(paths.intercept[q, index])),
+            (paths.coefficients(q)[index], float(paths.intercept[q, index])),
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -163,27 +164,29 @@ class LeakyProblem:
         intercepts = np.asarray(paths.intercept[q], dtype=np.float64)
         intervals = paths.interval[q]
         scores = np.asarray(paths.scores[q], dtype=np.float64)
-        if paths.coef is not None and geometry.kernel_form:
-            dual = paths.coef[q] / geometry.scale
+        weights = paths.coefficients(q)
+        coefs = None
+        if geometry.kernel_form:
+            dual = weights / geometry.scale
         else:
             u = y * (scores + intercepts[:, None])
             dual = -omega * y * self.loss.derivative(u) / (2.0 * alphas[:, None])
-        coefs = None
-        if paths.coef is not None and geometry.back is not None:
-            coefs = paths.coef[q] @ geometry.back.T
-            squared_norms = np.einsum("ij,ij->i", coefs, coefs)
-        else:
-            if paths.coef is not None and not geometry.kernel_form:
+            if geometry.back is not None:
+                coefs = weights @ geometry.back.T
+            else:
                 # At tiny penalties rounding of the slopes is magnified: the smallest change of
                 # the coefficients that gives exactly the solver's feature weights undoes it.
-                missing = paths.coef[q] - geometry.scale * dual @ geometry.matrix
+                missing = weights - geometry.scale * dual @ geometry.matrix
                 change, *_ = np.linalg.lstsq(geometry.matrix.T, missing.T, rcond=None)
                 dual = dual + change.T / geometry.scale
+        if coefs is None:
             if geometry.center is not None and self.fit_intercept:
                 # Exactly balanced coefficients: rows far from the origin must not move b.
                 dual = dual - omega * dual.sum(axis=1, keepdims=True)
             scores = geometry.scale * geometry.similarity_product(dual.T).T
             squared_norms = np.maximum(np.einsum("ij,ij->i", dual, scores), 0.0)
+        else:
+            squared_norms = np.einsum("ij,ij->i", coefs, coefs)
 
         def similarity_norms(v: Array) -> Array:
             return np.asarray(

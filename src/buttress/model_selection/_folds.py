@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,12 @@ Fold = tuple[IntArray, IntArray]
 
 
 def classification_folds(
-    cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None = None
+    cv: Any,
+    X: Any,
+    y: NDArray[Any],
+    groups: NDArray[Any] | None = None,
+    *,
+    rows: IntArray | None = None,
 ) -> list[Fold]:
     """The (train, test) index pairs of any scikit-learn splitter.
 
@@ -26,6 +32,9 @@ def classification_folds(
     y : array of shape (n,)
         Labels (or their codes).
     groups : array of shape (n,), optional
+    rows : array of shape (n,), optional
+        Where these rows stand in the user's data, when some (of weight zero) were removed.
+        Splitters split the rows that are left; index pairs given ready count all rows.
 
     Raises
     ------
@@ -41,6 +50,9 @@ def classification_folds(
     """
     splitter = check_cv(cv, y, classifier=True)
     folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+    given_ready = not (isinstance(cv, Integral) or cv is None or hasattr(cv, "split"))
+    if given_ready and rows is not None:
+        folds = [(_left(train, rows), _left(test, rows)) for train, test in folds]
     if not folds:
         raise ValueError(f"cv={cv!r} gives no folds.")
     classes = np.unique(y)
@@ -55,3 +67,10 @@ def classification_folds(
         if len(test) == 0:
             raise ValueError(f"Fold {number} of cv={cv!r} has no test rows. Use fewer folds.")
     return folds
+
+
+def _left(part: IntArray, rows: IntArray) -> IntArray:
+    """Positions in `rows` (sorted) of those members of `part` that are still there."""
+    part = np.flatnonzero(part) if part.dtype == bool else part
+    position = np.minimum(np.searchsorted(rows, part), len(rows) - 1)
+    return np.asarray(position[rows[position] == part])

@@ -68,7 +68,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         data = self._training_set(X, y, sample_weight)
         grid = self._grid(data)
         labels = data.classes[data.codes]
-        folds = classification_folds(self.cv, data.X, labels)
+        folds = classification_folds(self.cv, data.X, labels, rows=data.rows)
         widths = [None] if self.gammas is None else list(self.gammas)
         names = list(grid)
         combinations = [dict(zip(names, values, strict=True)) for values in product(*grid.values())]

@@ -17,10 +17,34 @@ _LOW_RANK = 0.4
 
 @dataclass(frozen=True, eq=False)
 class Eigenbasis:
-    """Features in which the weighted second moment of the rows is diagonal."""
+    """Features in which the weighted second moment of the rows is diagonal.
+
+    Attributes
+    ----------
+    features : array of shape (n, m)
+    eigenvalues : array of shape (m,)
+    weight : array of shape (n,) or None
+        The row weights.
+    rotation : array of shape (p, m) or None
+        From these features' weights to those of the geometry's own features (feature form).
+    """
 
     features: Array
     eigenvalues: Array
+    weight: Array | None
+    rotation: Array | None
+
+    def coefficients(self, weights: Array) -> Array:
+        """Feature weights of shape (L, m) as coefficients in the geometry's coordinates."""
+        if self.rotation is not None:
+            return np.asarray(weights @ self.rotation.T)
+        duals = (weights / self.eigenvalues) @ self.features.T
+        return np.asarray(duals if self.weight is None else duals * self.weight)
+
+    def weights(self, coefficients: Array) -> Array:
+        """The inverse of `coefficients`."""
+        matrix = self.features if self.rotation is None else self.rotation
+        return np.asarray(coefficients @ matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +97,12 @@ class Geometry:
             vectors *= np.sqrt(values)
             if root is not None:
                 vectors /= root[:, None]
-            return Eigenbasis(vectors, values)
+            return Eigenbasis(vectors, values, weight, None)
         weighted = self.matrix if root is None else self.matrix * root[:, None]
         values, rotation = linalg.eigh(weighted.T @ weighted, check_finite=False)
         keep = values > max(smallest, 0.0)
-        return Eigenbasis(np.asarray(self.matrix @ rotation[:, keep]), values[keep])
+        rotation = rotation[:, keep]
+        return Eigenbasis(np.asarray(self.matrix @ rotation), values[keep], weight, rotation)
 
 
 def from_gram(K: Array) -> Geometry:

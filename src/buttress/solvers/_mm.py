@@ -13,15 +13,20 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._geometry import Geometry
+from buttress.solvers._geometry import Eigenbasis, Geometry
 
 
 @dataclass(frozen=True, eq=False)
 class MajorisationPath:
-    """Intercepts, scores without intercept and iterations at every penalty of one problem."""
+    """Intercepts, scores without intercept and iterations at every penalty of one problem.
+
+    `weights` are those of the features of `basis`.
+    """
 
     intercept: Array
     scores: Array
+    weights: Array
+    basis: Eigenbasis
     iterations: IntArray
     converged: BoolArray
 
@@ -73,6 +78,7 @@ def majorise_minimise_path(
     f = np.zeros(n)
     intercepts = np.zeros(len(lambdas))
     scores = np.zeros((len(lambdas), n))
+    weights = np.zeros((len(lambdas), W.shape[1]))
     iterations = np.zeros(len(lambdas), dtype=np.int64)
     converged = np.zeros(len(lambdas), dtype=bool)
     left = max_iter
@@ -94,6 +100,6 @@ def majorise_minimise_path(
             if step0**2 + float(step @ step) < tol:
                 converged[index] = True
                 break
-        intercepts[index] = a0
+        intercepts[index], weights[index] = a0, b
         scores[index] = f - a0
-    return MajorisationPath(intercepts, scores, iterations, converged)
+    return MajorisationPath(intercepts, scores, weights, basis, iterations, converged)

@@ -36,7 +36,8 @@ _LARGEST_RATIO = 10.0
 # Every so many penalties are solved first; the others start between them.
 _STRIDE = 6
 _COLUMN_TOL = 1e-10
-_COLUMN_ITERATIONS = 150
+# A column that takes more iterations than this share of n is cheaper by Newton's method.
+_COLUMN_SHARE = 1 / 6
 _NEWTON_ITERATIONS = 100
 
 
@@ -51,8 +52,9 @@ class Paths:
         Where the intercept may lie; both ends equal when it is unique.
     scores : array of shape (q, L, n)
         f at all rows, held-out ones included, without the intercept.
-    coef : array of shape (q, L, m) or None
-        Coefficients in the geometry's own coordinates, where the method has them.
+    weights : array of shape (q, L, m)
+        Coefficients of f: in the geometry's coordinates, or in those of `basis`.
+    basis : Eigenbasis or None
     iterations : array of shape (q, L)
         Zero on the scaling tail.
     converged : array of shape (q, L)
@@ -63,10 +65,29 @@ class Paths:
     intercept: Array
     interval: Array
     scores: Array
-    coef: Array | None
+    weights: Array
+    basis: Eigenbasis | None
     iterations: IntArray
     converged: BoolArray
     method: str
+
+    def coefficients(self, q: int) -> Array:
+        """Coefficients of problem `q` in the geometry's coordinates, shape (L, m), float64."""
+        weights = np.asarray(self.weights[q], dtype=np.float64)
+        return weights if self.basis is None else self.basis.coefficients(weights)
+
+    def subset(self, problems: slice) -> Paths:
+        """Some of the problems."""
+        return Paths(
+            self.intercept[problems],
+            self.interval[problems],
+            self.scores[problems],
+            self.weights[problems],
+            self.basis,
+            self.iterations[problems],
+            self.converged[problems],
+            self.method,
+        )
 
 
 def solve_problems(
@@ -131,7 +152,7 @@ def solve_problems(
     coef, intercept, scores, interval, residual, iterations = (
         np.array(part) for part in zip(*parts, strict=True)
     )
-    return Paths(intercept, interval, scores, coef, iterations, residual <= tol, "newton")
+    return Paths(intercept, interval, scores, coef, None, iterations, residual <= tol, "newton")
 
 
 def polish(
@@ -150,19 +171,13 @@ def polish(
 
     Parameters
     ----------
-    start : tuple of array of shape (n,) and float
-        Scores at the rows without intercept, and the intercept.
+    start : tuple of array of shape (m,) and float
+        Coefficients in the geometry's coordinates, and the intercept.
     """
     lam = penalty / geometry.scale
-    scores, intercept = start
-    u = y * (scores + intercept)
-    dual = -omega * y * np.asarray(loss.derivative(u)) / (2.0 * lam)
-    coef = dual if geometry.kernel_form else geometry.matrix.T @ dual
-    found = _newton(
-        geometry, y, omega, np.array([lam]), loss, fit_intercept, tol, max_iter, (coef, intercept)
-    )
+    found = _newton(geometry, y, omega, np.array([lam]), loss, fit_intercept, tol, max_iter, start)
     coefs, intercepts, g, interval, residual, iterations = (part[None] for part in found)
-    return Paths(intercepts, interval, g, coefs, iterations, residual <= tol, "newton")
+    return Paths(intercepts, interval, g, coefs, None, iterations, residual <= tol, "newton")
 
 
 def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
@@ -300,10 +315,34 @@ def _batched(
                 fill_tail(q)
     fine = [i for i in range(n_penalties) if i not in set(coarse)]
     solve([(q, i) for i in fine for q in range(n_problems)], known)
+
+    def finish(q: int) -> None:
+        """Newton's method for the penalties from the first that did not converge."""
+        late = np.flatnonzero(~converged[q])
+        if len(late) == 0:
+            return
+        first = int(late[0])
+        start = None
+        if first > 0:
+            known_weights = coef[q, first - 1].astype(np.float64)
+            start = (basis.coefficients(known_weights[None])[0], float(intercept[q, first - 1]))
+        ladder, wanted = (
+            (lambdas[first:], np.arange(n_penalties - first)) if first else _ladder(lambdas)
+        )
+        found = _newton(geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start)
+        coefs, intercept[q, first:], scores[q, first:], _, residual, steps = (
+            part[wanted] for part in found
+        )
+        coef[q, first:] = basis.weights(coefs)
+        converged[q, first:] = residual <= tol
+        iterations[q, first:] += steps
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        list(_map(finish, range(n_problems), n_threads))
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if fit_intercept:
         _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
-    return Paths(intercept, interval, scores, None, iterations, converged, "batched")
+    return Paths(intercept, interval, scores, coef, basis, iterations, converged, "batched")
 
 
 class _ColumnSolver:
@@ -348,7 +387,7 @@ class _ColumnSolver:
                 fit_intercept=self.fit_intercept,
                 start=(start[0][mine], start[1][mine]),
                 tol=_COLUMN_TOL,
-                max_iter=_COLUMN_ITERATIONS,
+                max_iter=max(20, int(_COLUMN_SHARE * len(self.W))),
             )
 
         with threadpool_limits(limits=1, user_api="blas"):
