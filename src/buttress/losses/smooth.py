@@ -222,6 +222,11 @@ class Exponential:
         """Its second derivative."""
         return self.value(t)
 
+    def threshold(self, s: Array, w: Array, target: float) -> float:
+        """The root ``r`` of ``sum_i w_i l'(r - s_i) = target``, in closed form."""
+        lowest = float(np.min(s))
+        return float(np.log(target / (w @ np.exp(lowest - s))) + lowest)
+
     def conjugate(self, s: Array) -> Array:
         """``sup_t s t - value(t)``."""
         s = np.asarray(s)

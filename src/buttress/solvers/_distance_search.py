@@ -37,9 +37,7 @@ class Point:
 class Search:
     """Solve the penalised problem at given ``mu``, or the constrained one at given radius."""
 
-    def __init__(
-        self, space: Any, rows: Rows, loss: Any, max_iter: int, precision: float
-    ) -> None:
+    def __init__(self, space: Any, rows: Rows, loss: Any, max_iter: int, precision: float) -> None:
         self.space, self.rows, self.loss, self.max_iter = space, rows, loss, max_iter
         self.precision = precision
         self.masks = rows.masks
@@ -144,9 +142,7 @@ class Search:
             if full:
                 assert direction.tangent is not None
                 step = self.norm(direction.step)
-                self._move_multiplier(
-                    point, direction.tangent, step, radius, low, high, smallest
-                )
+                self._move_multiplier(point, direction.tangent, step, radius, low, high, smallest)
         return point
 
     def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
@@ -203,9 +199,7 @@ class Search:
         ]
         point.mu = new
         thresholds = [point.r, *(self.thresholds(g, point.r) for _, g in candidates[1:])]
-        values = [
-            self._objective(f, r, new) for f, r in zip(candidates, thresholds, strict=True)
-        ]
+        values = [self._objective(f, r, new) for f, r in zip(candidates, thresholds, strict=True)]
         best = int(np.argmin(values))
         (point.x, point.g), point.r = candidates[best], thresholds[best]
 

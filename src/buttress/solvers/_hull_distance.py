@@ -167,7 +167,7 @@ class _InteriorPoint:
         return a
 
     def _violation(self, a: Array) -> float:
-        """Duality gap of ``½ d^2`` by the Frank-Wolfe bound: largest decrease of the linear part."""
+        """Duality gap of ``½ d^2``: the largest decrease of its linear part."""
         g = self.gradient(a)
         worst = float(g @ a)
         for row in self.A:

@@ -8,6 +8,10 @@ import numpy as np
 
 from buttress._arrays import Array
 
+# Errors that differ by less than this part of the total weight count as equal: then not a few
+# rows of negligible weight decide, but the reference.
+_EQUAL = 1e-6
+
 
 @dataclass(frozen=True)
 class BiasResult:
@@ -53,7 +57,8 @@ def error_rate_bias(
     -----
     One sort and cumulative sums, O(n log n). A score of zero is an error for both classes, so
     only the open intervals between distinct thresholds ``-s_i`` count. Thresholds that differ
-    by rounding only are one. Unbounded intervals are cut one mean gap beyond the last
+    by rounding only are one, and errors that differ by less than 1e-6 of the total weight are
+    equal. Unbounded intervals are cut one mean gap beyond the last
     threshold.
 
     Examples
@@ -80,7 +85,7 @@ def error_rate_bias(
     )
     low = np.r_[-np.inf, end]
     high = np.r_[start, np.inf]
-    best = np.flatnonzero(errors <= errors.min() + 1e-12 * w.sum())
+    best = np.flatnonzero(errors <= errors.min() + _EQUAL * w.sum())
     away = np.maximum(np.maximum(low[best] - reference, reference - high[best]), 0.0)
     k = best[int(np.argmin(away))]
     left, right = float(low[k]), float(high[k])

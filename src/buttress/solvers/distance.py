@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from buttress._arrays import Array
 from buttress.losses import SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
+from buttress.solvers._distance_conic import conic_weights
 from buttress.solvers._distance_geometry import Geometry
 from buttress.solvers._distance_search import IllConditioned, Point, Search
 from buttress.solvers._distance_spaces import FeatureSpace, Rows
@@ -57,6 +58,8 @@ class DistanceResult:
         ``f(x_i)`` without intercept.
     alpha : array of shape (n,)
         The nearest points as weights on the rows: they sum to one in each class.
+    levels : tuple of float
+        The levels ``c`` of the positive and the negative set on which the nearest points lie.
     norm : float
         ``||f||``.
     distance : float
@@ -81,6 +84,7 @@ class DistanceResult:
     rho: float
     values: Array
     alpha: Array
+    levels: tuple[float, float]
     norm: float
     distance: float
     penalty: float
@@ -127,6 +131,7 @@ def solve_distance(
     sample_weight: Array | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
+    method: str = "newton",
 ) -> DistanceResult:
     """The constrained problem at one radius.
 
@@ -147,6 +152,8 @@ def solve_distance(
         Bound on the duality gap relative to ``max(1, |P|)``.
     max_iter : int
         Cap on the number of Newton steps.
+    method : {"newton", "conic"}
+        "conic" hands the dual to Clarabel, for comparison.
 
     Returns
     -------
@@ -167,6 +174,9 @@ def solve_distance(
     >>> round(result.intercept, 6), result.gap < 1e-9
     (-2.0, True)
     """
+    if method == "conic":
+        problem = _Problem(geometry, y, loss, sample_weight, tol, max_iter)
+        return problem.by_cone(radius)
     return distance_path(
         geometry, y, loss, [radius], sample_weight=sample_weight, tol=tol, max_iter=max_iter
     )[0]
@@ -265,21 +275,22 @@ class _Problem:
         if point is None:
             point = search.start(search.first_multiplier(radius))
         try:
-            point = search.constrained(replace(point, n_iter=0), radius, self._patience())
+            point = self._approach(search, replace(point, n_iter=0), radius)
         except IllConditioned:
             search = self._start_search(features=True)
-            point = search.start(search.first_multiplier(radius))
-            point = search.constrained(point, radius, self._patience())
-        if not point.done and point.n_iter < self.max_iter:
-            point = self._continued(search, radius, point.n_iter)
+            start = search.start(search.first_multiplier(radius))
+            point = self._approach(search, start, radius)
         self.last = point
         norm = search.norm((point.x, point.g))
         active = norm >= radius * (1.0 - 1e-9)
         return self._certified(point, radius, active=active)
 
-    def _patience(self) -> int:
-        """Steps after which an approach over smaller radii is quicker."""
-        return min(_PATIENCE, self.max_iter)
+    def _approach(self, search: Search, point: Point, radius: float) -> Point:
+        """Go straight; after some steps in vain, over smaller radii."""
+        point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
+        if not point.done and point.n_iter < self.max_iter:
+            point = self._continued(search, radius, point.n_iter)
+        return point
 
     def _continued(self, search: Search, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
@@ -367,6 +378,37 @@ class _Problem:
             c, v, g, r, alpha, distance, radius, radius if factor else 0.0, bool(factor), n_iter
         )
 
+    def by_cone(self, radius: float) -> DistanceResult:
+        """The same from the weights that a conic solver finds."""
+        rows, features = self.rows, self.geometry.features
+        alpha, n_iter = conic_weights(features, rows.y, rows.w, self.loss, radius, self.max_iter)
+        if self.hinge:
+            self.hull = alpha, n_iter
+            return self._hinge(radius)
+        z = features.T @ (rows.y * alpha)
+        distance = float(np.linalg.norm(z))
+        if distance > _NEARLY_TOUCHING * self._start_search().space.spread:
+            v = z * (radius / distance)
+        else:
+            v = self._from_optimality(alpha)
+        self._start_search(features=True)
+        point = Point(v, features @ v, (0.0, 0.0), 0.0, n_iter=n_iter)
+        norm = float(np.linalg.norm(v))
+        return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
+
+    def _from_optimality(self, alpha: Array) -> Array:
+        """``f`` of touching sets: least squares in ``r_i - y_i f(x_i) = l*'(M alpha_i / w_i)``."""
+        rows, features = self.rows, self.geometry.features
+        weight = rows.total * alpha / rows.w
+        xi = self.loss.conjugate_derivative(weight)
+        # a weight at a kink of the conjugate (a linear piece of the loss) fixes no xi
+        left, right = (self.loss.conjugate_derivative(weight * (1 + e)) for e in (-1e-5, 1e-5))
+        smooth = np.abs(right - left) <= 1e-3 * np.maximum(1.0, np.abs(xi))
+        used = (alpha > 1e-7 * alpha.max()) & np.isfinite(xi) & smooth
+        p, n = rows.masks
+        system = np.column_stack([-rows.y[:, None] * features, p, n])[used]
+        return np.asarray(np.linalg.lstsq(system, xi[used], rcond=1e-10)[0][: features.shape[1]])
+
     def _hinge_thresholds(self, g: Array) -> tuple[float, float]:
         rows = self.rows
         p, n = rows.masks
@@ -394,7 +436,12 @@ class _Problem:
         rows = self.rows
         primal = self._primal(g, r)
         conjugate = self.loss.conjugate(self._in_domain(rows.total * alpha / rows.w))
-        dual = float(rows.w @ conjugate) / rows.total + radius * distance
+        p, n = rows.masks
+        levels = (
+            float(rows.w[p] @ conjugate[p]) / rows.total,
+            float(rows.w[n] @ conjugate[n]) / rows.total,
+        )
+        dual = levels[0] + levels[1] + radius * distance
         gap = max(primal + dual, 0.0)
         rho, b = 0.5 * (r[0] + r[1]), 0.5 * (r[1] - r[0])
         offset = self.geometry.offset(c, v)
@@ -405,6 +452,7 @@ class _Problem:
             rho=rho,
             values=g + offset,
             alpha=alpha,
+            levels=levels,
             norm=norm,
             distance=distance,
             penalty=distance / (2.0 * norm) if norm > 0 else 0.0,
