@@ -248,7 +248,8 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
 
     def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
         """`rejection_rate_` and `support_kind_` of an approximate fit."""
-        rows, n_rows, weight = np.arange(len(codes)), len(codes), None
+        rows: IntArray = np.arange(len(codes))
+        n_rows, weight = len(codes), None
         if scaled.data is not None:
             rows, n_rows, weight = scaled.data.rows, scaled.data.n_rows, scaled.data.weight
         rejected = self._rejected(scores[:, 0] if scores.shape[1] == 1 else scores)

@@ -275,19 +275,6 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
             return solve_ramp(K, y, C=float(self.C), **options)
         return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
 
-    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
-        """`ignored_` and `suspect_scores_` of an approximate fit."""
-        rows, n_rows = np.arange(len(codes)), len(codes)
-        if scaled.data is not None:
-            rows, n_rows = scaled.data.rows, scaled.data.n_rows
-        own = scores[:, 0] * np.where(codes == 1, 1.0, -1.0)
-        if scores.shape[1] > 1:
-            own = scores[np.arange(len(codes)), codes]
-        self.ignored_ = np.zeros(n_rows, dtype=bool)
-        self.ignored_[rows] = own < self.s
-        self.suspect_scores_ = np.zeros(n_rows)
-        self.suspect_scores_[rows] = disagreement(scores, codes)
-
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""
         own = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
@@ -297,6 +284,20 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         self.ignored_[data.rows] = clipped[np.arange(len(own)), own]
         self.suspect_scores_: Array = np.zeros(data.n_rows)
         self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
+
+    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
+        """`ignored_` and `suspect_scores_` of an approximate fit."""
+        rows: IntArray = np.arange(len(codes))
+        n_rows = len(codes)
+        if scaled.data is not None:
+            rows, n_rows = scaled.data.rows, scaled.data.n_rows
+        own = scores[:, 0] * np.where(codes == 1, 1.0, -1.0)
+        if scores.shape[1] > 1:
+            own = scores[np.arange(len(codes)), codes]
+        self.ignored_ = np.zeros(n_rows, dtype=bool)
+        self.ignored_[rows] = own < self.s
+        self.suspect_scores_ = np.zeros(n_rows)
+        self.suspect_scores_[rows] = disagreement(scores, codes)
 
 
 class _Certificate:
