@@ -251,10 +251,11 @@ class _Problem:
             state.c = c
 
     def reachable(self, tol: float, c: Array, g: Array) -> float:
-        """`tol`, or what rounding allows when that is more."""
+        """`tol`, or what rounding and the bound tolerance allow when that is more."""
         largest = float(np.abs(g).max(initial=0.0)) + float(np.abs(self.q).max(initial=0.0))
         norm = float(np.linalg.norm(c)) * self.scale
-        return max(tol, 16.0 * np.finfo(np.float64).eps * max(largest, norm))
+        snapped = float(self.slack.max(initial=0.0)) * self.scale
+        return max(tol, 16.0 * np.finfo(np.float64).eps * max(largest, norm), snapped)
 
     # -- descent ---------------------------------------------------------------------------
 
