@@ -109,6 +109,34 @@ class ScaledKernel:
         return theta if basis is None else np.asarray(basis @ theta)
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingScores:
+    """Decision values of the training rows, and where those stand in the user's data.
+
+    Attributes
+    ----------
+    scores : array of shape (n, n_problems)
+    codes : array of shape (n,)
+        Index of every row's label.
+    weight : array of shape (n,)
+    rows : array of shape (n,)
+        Numbers of the rows in the user's data.
+    n_rows : int
+        Rows of the user's data, those of weight zero included.
+    """
+
+    scores: Array
+    codes: IntArray
+    weight: Array
+    rows: IntArray
+    n_rows: int
+
+    def targets(self, problem: int) -> Array:
+        """±1 labels of a binary problem."""
+        positive = 1 if self.scores.shape[1] == 1 else problem
+        return np.where(self.codes == positive, 1.0, -1.0)
+
+
 class ApproximationMixin:
     """``approximation``, ``n_components``, ``landmarks`` and ``memory_limit``.
 
@@ -215,21 +243,25 @@ class ApproximationMixin:
         if source.feature_names is not None:
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
-    def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
-        """Fix the kernel's width, choose landmarks or draw frequencies."""
+    def _scaled_width(self, fit: ScaledFit, gamma: Any = None) -> float | None:
+        """The kernel's width as a number, None for kernels without one."""
         gamma = self.gamma if gamma is None else gamma
         source, p = fit.source, fit.source.n_features
-        width = None
-        if self.kernel != "linear" and not callable(self.kernel):
-            if gamma == "scale":
-                spread = p * fit.summary.variance
-                width = 1.0 / spread if spread > 0 else 1.0
-            elif gamma == "median":
-                picked = np.linspace(0, source.n_rows - 1, min(source.n_rows, _MEDIAN_ROWS))
-                block = take_rows(source, picked.astype(int))
-                width = resolve_gamma("median", block.X, block.weight)
-            else:
-                width = resolve_gamma(gamma, np.empty((0, p)))
+        if self.kernel == "linear" or callable(self.kernel):
+            return None
+        if isinstance(gamma, str) and gamma == "scale":
+            spread = p * fit.summary.variance
+            return 1.0 / spread if spread > 0 else 1.0
+        if isinstance(gamma, str) and gamma == "median":
+            picked = np.linspace(0, source.n_rows - 1, min(source.n_rows, _MEDIAN_ROWS))
+            block = take_rows(source, picked.astype(int))
+            return resolve_gamma("median", block.X, block.weight)
+        return resolve_gamma(gamma, np.empty((0, p)))
+
+    def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
+        """Fix the kernel's width, choose landmarks or draw frequencies."""
+        source, p = fit.source, fit.source.n_features
+        width = self._scaled_width(fit, gamma)
         dense = fit.data is None or not sparse.issparse(fit.data.X)
         kernel = make_kernel(
             self.kernel,
@@ -295,10 +327,15 @@ class ApproximationMixin:
         if hasattr(self, "kernel_"):
             vars(self).pop("coef_", None)
 
-    def _training_scores(self, fit: ScaledFit) -> tuple[Array, IntArray]:
-        """Decision values, one column per problem, and label codes of all training rows."""
+    def _training_scores(self, fit: ScaledFit) -> TrainingScores:
+        """What the stored model says of all training rows."""
         parts = list(fit.source.map(_ScoreTask(self, fit.classes)))
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        scores, codes, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+        rows: IntArray = np.arange(len(codes))
+        n_rows = len(codes)
+        if fit.data is not None:
+            rows, n_rows = fit.data.rows, fit.data.n_rows
+        return TrainingScores(scores, codes, weight, rows, n_rows)
 
     # -- prediction ------------------------------------------------------------------------
 
@@ -354,8 +391,9 @@ class _ScoreTask:
     model: Any
     classes: NDArray[Any]
 
-    def __call__(self, block: Block) -> tuple[Array, IntArray]:
-        return self.model._scores(block.X), block.codes(self.classes)
+    def __call__(self, block: Block) -> tuple[Array, IntArray, Array]:
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        return self.model._scores(block.X), block.codes(self.classes), weight
 
 
 def by_blocks(model: Any, X: Any, method: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ScaledFit, ScaledKernel
+from buttress.classifiers._approximation import ScaledFit, ScaledKernel, TrainingScores
 from buttress.losses.smoothed import SmoothedRamp
 from buttress.solvers._blockwise.columns import (
     RowLoss,
@@ -18,6 +18,7 @@ from buttress.solvers._blockwise.columns import (
     reject_rows,
     set_rows,
 )
+from buttress.solvers.bias import error_rate_bias
 from buttress.solvers.reduction import ColumnCertificate, solve_columns
 from buttress.solvers.reduction_certificate import duality_gaps
 from buttress.solvers.reduction_outer import solve_radius_columns, solve_ramp_columns
@@ -127,8 +128,8 @@ def solve_scaled_ramp(
     )
 
 
-def fit_scaled_ramp(model: Any, fit: ScaledFit) -> tuple[Array, Any]:
-    """The ramp machine; returns scores and codes of the training rows for its row attributes."""
+def fit_scaled_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
+    """The ramp machine; returns the training rows' scores for its row attributes."""
     if model.radius is not None:
         raise ValueError(
             "radius needs the exact kernel: with an approximation choose C instead "
@@ -147,11 +148,12 @@ def fit_scaled_ramp(model: Any, fit: ScaledFit) -> tuple[Array, Any]:
     model.smoothing_width_ = SMOOTHING_WIDTH
     model.solver_ = f"reduction ({found.method})"
     model._store_certificates(found.certificates, kind="kkt_residual")
-    return model._training_scores(fit)  # type: ignore[no-any-return]
+    seen: TrainingScores = model._training_scores(fit)
+    return seen
 
 
-def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> tuple[Array, Any]:
-    """The double ramp machine; returns scores and codes of the training rows."""
+def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
+    """The double ramp machine; returns the training rows' scores for its row attributes."""
     for name, usual in (("fit_intercept", True), ("target_coverage", None), ("init", "zero")):
         value = getattr(model, name)
         if value != usual:
@@ -172,7 +174,8 @@ def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> tuple[Array, Any]:
     model.smoothing_width_ = SMOOTHING_WIDTH * float(model.mu)
     model.solver_ = f"reduction ({found.method})"
     model._store_certificates(found.certificates, kind="duality_gap")
-    return model._training_scores(fit)  # type: ignore[no-any-return]
+    seen: TrainingScores = model._training_scores(fit)
+    return seen
 
 
 def band(offsets: Array, d: float) -> tuple[Array, Array]:
@@ -222,6 +225,61 @@ def solve_scaled_sets(
         found.active,
         found.solution.method,
     )
+
+
+def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
+    """The uncertainty-set classifier with a smooth loss."""
+    check_smooth(loss)
+    if model.holdout != 0.0:
+        raise ValueError(
+            f"holdout={model.holdout!r} needs the exact kernel: with an approximation only "
+            "holdout=0.0 is available."
+        )
+    scaled = model._scaled_kernel(fit)
+    tol = max(float(model.tol), 1e-4) if fit.source.dtype == np.float32 else float(model.tol)
+    found = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=tol)
+    n_problems = fit.n_problems
+    model._store_scaled(fit, scaled, found.weights, np.zeros(n_problems))
+    seen: TrainingScores = model._training_scores(fit)
+    total = seen.weight.sum()
+    intercept, levels = np.empty(n_problems), np.empty((n_problems, 2))
+    weights = np.zeros((n_problems, seen.n_rows))
+    for k in range(n_problems):
+        y, values = seen.targets(k), np.asarray(seen.scores[:, k], dtype=np.float64)
+        slope = loss.derivative(found.rho[k] - y * (values + found.intercept[k]))
+        alpha = seen.weight * slope / total
+        weights[k, seen.rows] = alpha
+        cost = seen.weight * loss.conjugate(slope) / total
+        levels[k] = cost[y > 0].sum(), cost[y < 0].sum()
+        if model.bias == "primal":
+            intercept[k] = found.intercept[k]
+        elif model.bias == "bisect":
+            intercept[k] = -0.5 * float(alpha @ values)
+        else:
+            reference = float(found.intercept[k])
+            intercept[k] = error_rate_bias(values, y, seen.weight, reference=reference).bias
+    one = n_problems == 1
+    model.intercept_ = intercept.astype(fit.source.dtype)
+    model.loss_ = loss
+    model.rho_ = float(found.rho[0]) if one else found.rho
+    model.set_weights_ = weights[0] if one else weights
+    model.set_levels_ = levels[0] if one else levels
+    model.solver_ = f"reduction ({found.method})"
+    targets = np.array([seen.targets(k) for k in range(n_problems)])
+    rows = None if fit.data is None else fit.data.X
+    model._set_rows = (rows, targets, None if fit.data is None else fit.data.weight)
+    model._store_certificates(found.certificates, kind="duality_gap")
+
+
+def check_smooth(loss: Any) -> None:
+    """Raise a ValueError for set losses without a second derivative."""
+    if not (hasattr(loss, "curvature") and hasattr(loss, "derivative")) or not np.isfinite(
+        float(np.max(loss.curvature(np.array([0.0]))))
+    ):
+        raise ValueError(
+            f"{type(loss).__name__} has corners: approximate fits need a smooth set loss "
+            "('ellipsoid', 'truncated_quadratic', 'exponential' or 'logistic')."
+        )
 
 
 def _check_slopes(fit: ScaledFit, loss: Any, columns: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
@@ -232,7 +232,7 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self._check_shared()
         scaled = self._scaled_fit(X, y, sample_weight)
         if scaled is not None:
-            self._store_scaled_rows(scaled, *fit_scaled_double_ramp(self, scaled))
+            self._fit_scaled(scaled)
             return self
         data, solutions = self._fit(X, y, sample_weight)
         paths = [solution.objective_path for solution in solutions]
@@ -246,19 +246,17 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.solver_ = "smo"
         return self
 
-    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
-        """`rejection_rate_` and `support_kind_` of an approximate fit."""
-        rows: IntArray = np.arange(len(codes))
-        n_rows, weight = len(codes), None
-        if scaled.data is not None:
-            rows, n_rows, weight = scaled.data.rows, scaled.data.n_rows, scaled.data.weight
-        rejected = self._rejected(scores[:, 0] if scores.shape[1] == 1 else scores)
-        self.rejection_rate_ = float(np.average(rejected, weights=weight))
-        kinds = np.full((n_rows, scores.shape[1]), "not_used", dtype="<U12")
+    def _fit_scaled(self, scaled: ScaledFit) -> None:
+        """The approximate fit, with `rejection_rate_` and `support_kind_`."""
+        seen = fit_scaled_double_ramp(self, scaled)
+        one = seen.scores.shape[1] == 1
+        rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
+        self.rejection_rate_ = float(np.average(rejected, weights=seen.weight))
+        kinds = np.full((seen.n_rows, seen.scores.shape[1]), "not_used", dtype="<U12")
         for k, rho in enumerate(np.atleast_1d(self.rho_)):
-            y = np.where(codes == (1 if scores.shape[1] == 1 else k), 1.0, -1.0)
-            kinds[rows, k] = margin_kinds(y * scores[:, k], float(rho), self.mu)
-        self.support_kind_ = kinds[:, 0] if scores.shape[1] == 1 else kinds
+            t = seen.targets(k) * seen.scores[:, k]
+            kinds[seen.rows, k] = margin_kinds(t, float(rho), self.mu)
+        self.support_kind_ = kinds[:, 0] if one else kinds
 
     def _check_own(self) -> None:
         check_number("mu", self.mu, "(0, 1]")

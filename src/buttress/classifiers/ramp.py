@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, BoolArray
 from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._kernel_source import kernel_source
@@ -203,7 +203,7 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         self._check_parameters()
         scaled = self._scaled_fit(X, y, sample_weight)
         if scaled is not None:
-            self._store_scaled_rows(scaled, *fit_scaled_ramp(self, scaled))
+            self._fit_scaled(scaled)
             return self
         data = self._training_set(X, y, sample_weight)
         kernel = self._make_kernel(data)
@@ -285,19 +285,16 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         self.suspect_scores_: Array = np.zeros(data.n_rows)
         self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
 
-    def _store_scaled_rows(self, scaled: ScaledFit, scores: Array, codes: IntArray) -> None:
-        """`ignored_` and `suspect_scores_` of an approximate fit."""
-        rows: IntArray = np.arange(len(codes))
-        n_rows = len(codes)
-        if scaled.data is not None:
-            rows, n_rows = scaled.data.rows, scaled.data.n_rows
-        own = scores[:, 0] * np.where(codes == 1, 1.0, -1.0)
-        if scores.shape[1] > 1:
-            own = scores[np.arange(len(codes)), codes]
-        self.ignored_ = np.zeros(n_rows, dtype=bool)
-        self.ignored_[rows] = own < self.s
-        self.suspect_scores_ = np.zeros(n_rows)
-        self.suspect_scores_[rows] = disagreement(scores, codes)
+    def _fit_scaled(self, scaled: ScaledFit) -> None:
+        """The approximate fit, with `ignored_` and `suspect_scores_`."""
+        seen = fit_scaled_ramp(self, scaled)
+        own = seen.scores[:, 0] * seen.targets(0)
+        if seen.scores.shape[1] > 1:
+            own = seen.scores[np.arange(len(seen.codes)), seen.codes]
+        self.ignored_ = np.zeros(seen.n_rows, dtype=bool)
+        self.ignored_[seen.rows] = own < self.s
+        self.suspect_scores_ = np.zeros(seen.n_rows)
+        self.suspect_scores_[seen.rows] = disagreement(seen.scores, seen.codes)
 
 
 class _Certificate:
