@@ -288,7 +288,7 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `ignored_` and `suspect_scores_`."""
         seen = fit_scaled_ramp(self, scaled)
-        own = seen.scores[:, 0] * seen.targets(0)
+        own: Array = seen.scores[:, 0] * seen.targets(0)
         if seen.scores.shape[1] > 1:
             own = seen.scores[np.arange(len(seen.codes)), seen.codes]
         self.ignored_ = np.zeros(seen.n_rows, dtype=bool)

@@ -11,8 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from buttress._arrays import Array, IntArray
+from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._scaled_models import fit_scaled_sets
 from buttress.classifiers._set_machines import (
     BIASES,
     choose_bias,
@@ -33,7 +35,7 @@ _FLOOR = 1e-4
 _OWN_SOLVER = {False: "newton", True: "interior_point"}
 
 
-class UncertaintySetClassifier(BaseKernelClassifier):
+class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
     """Classifier between the nearest points of two uncertainty sets, one per class.
 
     Each class is described by a set of plausible means: weighted means of its rows with
@@ -80,8 +82,20 @@ class UncertaintySetClassifier(BaseKernelClassifier):
         Bound on the duality gap relative to ``max(1, |objective|)``.
     max_iter : int, default=1000
         Limit on Newton or interior-point steps per binary problem.
+    approximation : {None, "nystroem", "fourier", "auto"}, default=None
+        Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
+        (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
+        not fit in `memory_limit`. With one, `X` may also be a path to Parquet or Arrow files or
+        a Dask collection, `y` then being the name of the column of labels (or a Dask array).
+    n_components : int, default=1000
+        Landmarks or random features.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen.
+    memory_limit : float or str, default=None
+        Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
+        half of the free memory.
     random_state : int, RandomState or None, default=None
-        Draws the rows held out.
+        Draws the rows held out, landmarks and random features.
 
     Attributes
     ----------
@@ -120,6 +134,10 @@ class UncertaintySetClassifier(BaseKernelClassifier):
         The positive and the negative set at the levels of the solution, in the space of the
         rows. For a linear kernel these are the sets whose distance was minimised; for others
         they carry the same weights to the input space.
+    approximation_ : str or None
+        What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
+        are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``
+        and ``feature_coef_``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -173,6 +191,10 @@ class UncertaintySetClassifier(BaseKernelClassifier):
         kernel_params: Any = None,
         class_weight: Any = None,
         solver: str = "auto",
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: Any = None,
@@ -191,6 +213,10 @@ class UncertaintySetClassifier(BaseKernelClassifier):
         self.kernel_params = kernel_params
         self.class_weight = class_weight
         self.solver = solver
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -219,6 +245,10 @@ class UncertaintySetClassifier(BaseKernelClassifier):
         check_number("holdout", self.holdout, "[0, 1)")
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+        scaled = self._scaled_fit(X, y, sample_weight)
+        if scaled is not None:
+            self._fit_scaled(scaled)
+            return self
         data = self._training_set(X, y, sample_weight)
         if self.kernel != "precomputed":
             warn_few_distinct_rows(type(self).__name__, data.X)
@@ -248,6 +278,10 @@ class UncertaintySetClassifier(BaseKernelClassifier):
             biases = self._held_out_biases(data, kernel, results, first, second)
         self._store_solution(data, kernel, loss, results, biases, first)
         return self
+
+    def _fit_scaled(self, scaled: ScaledFit) -> None:
+        loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
+        fit_scaled_sets(self, scaled, loss)
 
     def _tolerance(self, data: TrainingSet) -> float:
         return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
