@@ -57,7 +57,7 @@ grid = np.linspace(-2, 3, 120)
 across, up = np.meshgrid(grid, grid)
 points = np.column_stack([across.ravel(), up.ravel()])
 axes[1].scatter(*X.T, c=y, cmap="coolwarm", s=12)
-for (name, model), colour in zip(models.items(), ("C0", "C1"), strict=True):
+for model, colour in zip(models.values(), ("C0", "C1"), strict=True):
     scores = model.decision_function(points).reshape(across.shape)
     axes[1].contour(across, up, scores, levels=[0.0], colors=colour)
 axes[1].set(xlim=(-1.7, 2.7), ylim=(-1.2, 1.7), title="where the answer changes")

@@ -122,7 +122,7 @@ def test_a_foreign_type_is_refused_by_name_even_with_a_right_checksum(tmp_path):
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    with pytest.raises(ModelFileError, match="untrusted type .*Foreign"):
+    with pytest.raises(ModelFileError, match=r"untrusted type .*Foreign"):
         buttress.save(SVC(C=Foreign()), tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match="DoubleHingeClassifier cannot be saved"):
         buttress.save(

@@ -116,7 +116,7 @@ def test_wrong_options_are_refused(name):
 
 
 def test_an_unknown_column_of_a_table_is_named():
-    with pytest.raises(TableError, match="no column 'x'.*'age', 'city'"):
+    with pytest.raises(TableError, match=r"no column 'x'.*'age', 'city'"):
         as_table(TABLE)["x"]
     assert Table({}).shape == (0, 0)
 

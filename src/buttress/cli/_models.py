@@ -32,6 +32,13 @@ TITLES = {
     "online": "PA-RAMP (one pass)",
 }
 
+_CLASSES = {
+    "leaky": "LeakyHockeyStickClassifierCV",
+    "ramp": "RampClassifierCV",
+    "reject": "DoubleRampClassifierCV",
+    "uncertainty": "UncertaintySetClassifierCV",
+}
+
 # Those that always answer; the rejecting one takes part when a cost of rejection is given.
 ANSWERING = ("leaky", "ramp", "uncertainty", "online")
 
@@ -52,7 +59,7 @@ def make_estimator(
     folds : int
         Number of folds of the estimator's own cross-validation.
     approximation : str, optional
-        Passed to the estimators that have this parameter; the others refuse it.
+        Feature map instead of the exact kernel, for the estimators that take one.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -63,15 +70,11 @@ def make_estimator(
 
         return SVC()
     cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    if approximation is not None and not takes_approximation(kind):
+        raise typer.BadParameter(f"--approximation does not apply to --model {kind}")
     if kind == "online":
         return _online_search(cv)
-    name = {
-        "leaky": "LeakyHockeyStickClassifierCV",
-        "ramp": "RampClassifierCV",
-        "reject": "DoubleRampClassifierCV",
-        "uncertainty": "UncertaintySetClassifierCV",
-    }[kind]
-    cls = getattr(buttress, name)
+    cls = getattr(buttress, _CLASSES[kind])
     accepted = inspect.signature(cls).parameters
     settings: dict[str, Any] = {"cv": cv}
     if "random_state" in accepted:
@@ -79,10 +82,17 @@ def make_estimator(
     if kind == "reject":
         settings["d"] = d
     if approximation is not None:
-        if "approximation" not in accepted:
-            raise typer.BadParameter(f"--approximation does not apply to --model {kind}")
         settings["approximation"] = approximation
     return cls(**settings)
+
+
+def takes_approximation(kind: str) -> bool:
+    """Whether a model can stand on a feature map instead of the exact kernel."""
+    import buttress
+
+    if kind not in _CLASSES:
+        return False
+    return "approximation" in inspect.signature(getattr(buttress, _CLASSES[kind])).parameters
 
 
 def _online_search(cv: Any) -> Any:

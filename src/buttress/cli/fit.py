@@ -10,7 +10,14 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import Data, Missing, read_data, writable
-from buttress.cli._models import ANSWERING, COMPARED_ROWS, TITLES, Model, make_estimator
+from buttress.cli._models import (
+    ANSWERING,
+    COMPARED_ROWS,
+    TITLES,
+    Model,
+    make_estimator,
+    takes_approximation,
+)
 
 if TYPE_CHECKING:
     from buttress.cli._evaluate import Judged
@@ -84,6 +91,10 @@ def fit(
         kinds, judged = [model.value], []
         if model is Model.auto:
             kinds = list(ANSWERING) + (["reject"] if d is not None else [])
+            if approximation is not None:
+                kinds = [kind for kind in kinds if takes_approximation(kind)]
+        elif approximation is not None and not takes_approximation(model.value):
+            raise typer.BadParameter(f"--approximation does not apply to --model {model.value}")
         if model is Model.auto or report is not None:
             judged = _compare(read, [*kinds, "svc"], d or 0.2, missing, folds, seed, jobs, say)
         chosen, reason = _choose(judged, kinds, d)

@@ -121,8 +121,8 @@ class Chart:
         if label:
             anchor, shift = ("end", -5) if p > WIDTH / 2 else ("start", 5)
             self.add(
-                f'<text class="note" x="{p + shift}" y="{TOP + 12 + 18 * row}" text-anchor="{anchor}">'
-                f"{escape(label)}</text>"
+                f'<text class="note" x="{p + shift}" y="{TOP + 12 + 18 * row}" '
+                f'text-anchor="{anchor}">{escape(label)}</text>'
             )
 
     def svg(self, title: str, *, height: int = HEIGHT, element_id: str = "") -> Markup:
