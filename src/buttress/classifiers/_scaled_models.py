@@ -237,7 +237,7 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
         )
     scaled = model._scaled_kernel(fit)
     tol = max(float(model.tol), 1e-4) if fit.source.dtype == np.float32 else float(model.tol)
-    found = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=tol)
+    found = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=0.01 * tol)
     n_problems = fit.n_problems
     model._store_scaled(fit, scaled, found.weights, np.zeros(n_problems))
     seen: TrainingScores = model._training_scores(fit)

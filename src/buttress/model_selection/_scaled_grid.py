@@ -1,0 +1,263 @@
+"""Grid search of ramp, double ramp and uncertainty-set machines by passes over blocks.
+
+All penalties (or radii) and all folds of one kernel width are columns of the same passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.classifiers._approximation import ScaledFit, ScaledKernel
+from buttress.classifiers._scaled_models import (
+    band,
+    check_smooth,
+    double_ramp_loss,
+    ramp_loss,
+    solve_scaled_ramp,
+    solve_scaled_sets,
+)
+from buttress.model_selection._scaled_cv import (
+    fitted_linear,
+    held_out_scores,
+    split_columns,
+    standard_error,
+)
+from buttress.solvers._blockwise.columns import margin_rows, reject_rows
+from buttress.solvers._blockwise.passes import Reader
+from buttress.solvers.bias import error_rate_bias
+from buttress.solvers.blocks import Block
+
+# Folds are solved to the accuracy at which scores no longer change.
+_OUTER, _INNER = 1e-6, 1e-8
+# Columns whose scores of all training rows are held at a time, for the bias of least error.
+_BIAS_COLUMNS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Models of all candidates without each fold.
+
+    Attributes
+    ----------
+    weights : array of shape (components, problems, folds, candidates)
+    intercept : array of shape (problems, folds, candidates)
+    bands : array of shape (problems, folds, candidates), or None
+        Half widths of rejection bands.
+    """
+
+    weights: Array
+    intercept: Array
+    bands: Array | None = None
+
+
+Solve = Callable[[ScaledFit, ScaledKernel, Sequence[dict[str, Any]]], Candidates]
+
+
+def search_scaled(
+    model: Any,
+    fit: ScaledFit,
+    combinations: Sequence[dict[str, Any]],
+    widths: Sequence[Any],
+    solve: Solve,
+    *,
+    scoring: Any,
+    d: float = 0.0,
+) -> None:
+    """Score every combination at every width, refit the best on all rows, store everything.
+
+    Parameters
+    ----------
+    model : the cross-validating estimator
+        With `_make_estimator` and `_prefer`.
+    fit : ScaledFit
+    combinations : sequence of dict
+        Parameters to try, besides the width.
+    widths : sequence
+        Kernel widths; None for the estimator's `gamma`.
+    solve : callable
+        Gives the models of all combinations.
+    scoring : str or callable
+    d : float
+        Cost of a rejection, for "reject_risk".
+    """
+    candidates: list[dict[str, Any]] = []
+    tables = []
+    for width in widths:
+        scaled = model._scaled_kernel(fit, width)
+        found = solve(fit, scaled, combinations)
+
+        def stand_in(values: Array, fold: int, index: int, found: Candidates = found) -> Any:
+            known = fitted_linear(
+                model._make_estimator(**combinations[index]), fit.labels, fit.n_problems
+            )
+            if found.bands is not None:
+                rho = found.bands[:, fold, index]
+                known.thresholds_ = np.column_stack([-rho, rho])
+                if fit.n_problems == 1:
+                    known.thresholds_ = known.thresholds_[0]
+            return known
+
+        tables.append(
+            held_out_scores(
+                fit,
+                scaled,
+                found.weights,
+                found.intercept,
+                scoring,
+                stand_in,
+                bands=None if found.bands is None else found.bands[0],
+                d=d,
+            )
+        )
+        gamma = scaled.kernel.params.get("gamma")
+        candidates += [{**values, "gamma": gamma} for values in combinations]
+    table = np.vstack(tables)
+    means = table.mean(axis=1)
+    index = model._prefer(candidates, means)
+    model.best_params_ = candidates[index]
+    model.best_score_ = float(means[index])
+    model.cv_results_ = {
+        "params": candidates,
+        "scores": table,
+        "mean_score": means,
+        "std_error": standard_error(table),
+    }
+    _refit(model, fit)
+
+
+def _refit(model: Any, fit: ScaledFit) -> None:
+    values = {name: v for name, v in model.best_params_.items() if name != "gamma"}
+    estimator = model._make_estimator(**values)
+    shared = ("approximation", "n_components", "landmarks", "memory_limit", "random_state")
+    estimator.set_params(
+        kernel=model.kernel,
+        gamma=model.gamma if model.best_params_["gamma"] is None else model.best_params_["gamma"],
+        **{name: getattr(model, name) for name in shared},
+    )
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(estimator, name, getattr(model, name))
+    estimator.approximation_ = fit.name
+    estimator._fit_scaled(fit)
+    for name, value in vars(estimator).items():
+        if name.endswith("_") or name == "_set_rows":
+            setattr(model, name, value)
+    model.best_estimator_ = estimator
+
+
+def ramp_candidates(model: Any) -> Solve:
+    """Models of `RampClassifierCV`: one group of columns per clipping margin s."""
+
+    def solve(
+        fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+    ) -> Candidates:
+        n_folds = fit.folds.n_folds
+        weights: list[Any] = [None] * len(combinations)
+        intercept: list[Any] = [None] * len(combinations)
+        for s in sorted({float(values.get("s", -1.0)) for values in combinations}):
+            mine = [i for i, v in enumerate(combinations) if float(v.get("s", -1.0)) == s]
+            Cs = [float(combinations[i]["C"]) for i in mine]
+            rows = margin_rows(ramp_loss(s), model.fit_intercept)
+            found = _ramps(model, fit, scaled, rows, Cs)
+            w = split_columns(found.weights, fit.n_problems, n_folds, len(Cs))
+            o = split_columns(found.offsets, fit.n_problems, n_folds, len(Cs))
+            b = o[0] if len(o) else np.zeros(w.shape[1:])
+            for position, i in enumerate(mine):
+                weights[i], intercept[i] = w[..., position], b[..., position]
+        return Candidates(np.stack(weights, axis=-1), np.stack(intercept, axis=-1))
+
+    return solve
+
+
+def double_ramp_candidates(model: Any) -> Solve:
+    """Models of `DoubleRampClassifierCV`."""
+
+    def solve(
+        fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+    ) -> Candidates:
+        Cs = [float(values["C"]) for values in combinations]
+        rows = reject_rows(double_ramp_loss(model.mu), float(model.d))
+        found = _ramps(model, fit, scaled, rows, Cs)
+        b, rho = band(found.offsets, float(model.d))
+        shape = (fit.n_problems, fit.folds.n_folds, len(Cs))
+        w = split_columns(found.weights, *shape)
+        return Candidates(w, b.reshape(shape), rho.reshape(shape))
+
+    return solve
+
+
+def _ramps(model: Any, fit: ScaledFit, scaled: ScaledKernel, rows: Any, Cs: list[float]) -> Any:
+    return solve_scaled_ramp(
+        fit,
+        scaled,
+        rows,
+        Cs,
+        folds=range(fit.folds.n_folds),
+        tol=_OUTER,
+        inner_tol=_INNER,
+        max_outer=int(model.max_iter),
+    )
+
+
+def set_candidates(model: Any, loss: Any) -> Solve:
+    """Models of `UncertaintySetClassifierCV`, with the bias that its rule asks for."""
+
+    def solve(
+        fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+    ) -> Candidates:
+        check_smooth(loss)
+        radii = [float(values["radius"]) for values in combinations]
+        n_folds = fit.folds.n_folds
+        shape = (fit.n_problems, n_folds, len(radii))
+        found = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_OUTER)
+        intercept = found.intercept
+        if model.bias != "primal":
+            intercept = _biases(model.bias, fit, scaled, loss, found, shape)
+        return Candidates(split_columns(found.weights, *shape), intercept.reshape(shape))
+
+    return solve
+
+
+@dataclass(frozen=True, eq=False)
+class _AllScores:
+    reader: Reader
+    weights: Array
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        parts = [
+            (tile.raw @ self.weights, tile.targets, tile.weight, tile.numbers)
+            for tile in self.reader.tiles(block)
+        ]
+        scores, targets, weight, numbers = (np.concatenate(c) for c in zip(*parts, strict=True))
+        return scores, targets, weight, self.reader.folds.train(numbers)
+
+
+def _biases(
+    rule: str, fit: ScaledFit, scaled: ScaledKernel, loss: Any, found: Any, shape: Any
+) -> Array:
+    """The bias of every column from the scores of its own training rows."""
+    reader = Reader(scaled.reading, fit.classes, fit.folds)
+    raw = scaled.raw_weights(found.weights).astype(fit.source.dtype)
+    problem, fold, _ = (a.ravel() for a in np.indices(shape))
+    out = np.empty(len(problem))
+    for first in range(0, len(out), _BIAS_COLUMNS):
+        columns = slice(first, min(first + _BIAS_COLUMNS, len(out)))
+        parts = list(scaled.source.map(_AllScores(reader, raw[:, columns])))
+        scores, targets, weight, train = (np.concatenate(c) for c in zip(*parts, strict=True))
+        for position, c in enumerate(range(columns.start, columns.stop)):
+            inside = train[:, fold[c]]
+            values = np.asarray(scores[inside, position], dtype=np.float64)
+            y = targets[inside, problem[c]].astype(np.float64)
+            w = weight[inside].astype(np.float64)
+            b = float(found.intercept[c])
+            if rule == "bisect":
+                slope = loss.derivative(found.rho[c] - y * (values + b))
+                out[c] = -0.5 * float((w * slope) @ values) / w.sum()
+            else:
+                out[c] = error_rate_bias(values, y, w, reference=b).bias
+    return out
