@@ -86,6 +86,16 @@ def test_more_repeats_add_to_what_is_there(toy, tmp_path):
     assert report["cells"][0]["runs"] == 4
 
 
+def test_finished_only_reports_without_computing(toy, tmp_path):
+    empty = run_experiment(toy.experiment(), Plan(out=tmp_path, finished=True))
+    assert empty["tasks"] == 0
+    assert empty["checks"] == []
+    run_experiment(toy.experiment(), Plan(out=tmp_path, repeats=2))
+    report = run_experiment(toy.experiment(), Plan(out=tmp_path, finished=True))
+    assert toy.calls == [0, 1]
+    assert report["cells"][0]["runs"] == 2
+
+
 def test_torn_last_line_is_computed_again(toy, tmp_path):
     plan = Plan(out=tmp_path)
     run_experiment(toy.experiment(), plan)

@@ -32,6 +32,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for JSON, page and figure.")] = Path(
         "buttress-results"
     ),
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Compute nothing, report on what is there.")
+    ] = False,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,6 +66,7 @@ def reproduce(
         jobs=jobs,
         out=out,
         seed=seed,
+        finished=finished,
         verbose=output.verbose,
     )
     report = run(name, plan)

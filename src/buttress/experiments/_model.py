@@ -94,6 +94,8 @@ class Plan:
         Folder of the results.
     seed : int
         Runs with another seed are other runs.
+    finished : bool
+        Compute nothing: report on what is already there.
     verbose : int
         Show a progress bar.
     """
@@ -104,6 +106,7 @@ class Plan:
     jobs: int = 1
     out: Path = Path("buttress-results")
     seed: int = 0
+    finished: bool = False
     verbose: int = 0
 
     def runs(self, full: int, quick: int = 1) -> int:

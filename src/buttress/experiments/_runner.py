@@ -41,10 +41,10 @@ def run_experiment(experiment: Experiment, plan: Plan) -> dict[str, Any]:
     plan.out.mkdir(parents=True, exist_ok=True)
     path = plan.out / f"{report_name(experiment, plan)}.runs.jsonl"
     done = _finished(path, experiment, plan)
-    todo = [task for task in tasks if task.key not in done]
+    todo = [] if plan.finished else [task for task in tasks if task.key not in done]
     failures: list[dict[str, str]] = []
     with progress(experiment.name, len(tasks), plan.verbose) as advance:
-        advance(len(tasks) - len(todo))
+        advance(len(done.keys() & {task.key for task in tasks}))
         for task, line in _computed(experiment, plan, todo):
             if "failure" in line:
                 failures.append({"task": task.key, "reason": line["failure"]})
@@ -176,8 +176,15 @@ def _report(
         "expected_by_chance": expected_by_chance(compared),
         "checks": [vars(check) for check in checks],
         "cells": compared,
-        "series": {key: value for key, value in values.items() if key not in known},
+        "series": {key: _rounded(value) for key, value in values.items() if key not in known},
     }
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits are enough for a picture."""
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def command(experiment: Experiment, plan: Plan) -> str:
@@ -206,7 +213,13 @@ def machine() -> dict[str, Any]:
 
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:
-    """Write a report as JSON, replacing the old one at once."""
+    """Write a report as JSON, one line per cell, replacing the old one at once."""
+    parts = []
+    for key, value in as_json(report).items():
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        if key == "cells":
+            cells = (json.dumps(cell, allow_nan=False, ensure_ascii=False) for cell in value)
+            text = "[\n  " + ",\n  ".join(cells) + "\n ]" if value else "[]"
+        parts.append(f" {json.dumps(key)}: {text}")
     with replacing(path, "w") as file:
-        json.dump(as_json(report), file, indent=1, allow_nan=False)
-        file.write("\n")
+        file.write("{\n" + ",\n".join(parts) + "\n}\n")
