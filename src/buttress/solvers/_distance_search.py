@@ -15,6 +15,8 @@ from buttress.solvers._thresholds import class_threshold
 _SMALLEST_IN_KERNEL_FORM = 1e-7
 # Below this part the constraint counts as inactive: the gap is then negligible.
 _INACTIVE = 1e-13
+# So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
+_BOLD_MOVES = 10
 
 
 class IllConditioned(Exception):
@@ -99,6 +101,7 @@ class Search:
         precision = self.precision if precision is None else precision
         low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
         smallest = _INACTIVE * high
+        moves = 0
         point.mu = min(point.mu, high)
         point.done = False
         if point.tangent is not None and point.mu > 0:
@@ -126,9 +129,10 @@ class Search:
                     break
                 continue
             error = size / (2.0 * point.mu)
-            if norm - error > radius:
+            proven = abs(norm - radius) > error
+            if proven and norm > radius:
                 low = max(low, point.mu)
-            elif norm + error < radius:
+            elif proven:
                 high = min(high, point.mu)
             if at_rest and abs(norm - radius) <= precision * radius:
                 point.done = True
@@ -139,7 +143,8 @@ class Search:
             direction = self._direction(point, grad, beta)
             full = at_rest or self._newton(point, grad, direction, count=False)
             point.n_iter += 1
-            if full:
+            if full and (proven or at_rest or moves < _BOLD_MOVES):
+                moves += 1
                 assert direction.tangent is not None
                 step = self.norm(direction.step)
                 self._move_multiplier(point, direction.tangent, step, radius, low, high, smallest)

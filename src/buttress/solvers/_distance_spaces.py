@@ -172,7 +172,7 @@ def _cholesky(A: Array) -> Array:
 
 def _repaired_cholesky(A: Array) -> Array:
     """The same when directions without curvature may make the matrix singular."""
-    jitter = 1e-15 * max(float(np.diagonal(A).max(initial=0.0)), 1e-300)
+    jitter = 1e-15 * max(float(np.diagonal(A).max(initial=0.0)), 1e-15)
     while True:
         try:
             return _cholesky(A.copy())

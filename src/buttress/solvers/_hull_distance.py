@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize
 
 from buttress._arrays import Array, BoolArray
 from buttress.solvers._distance_geometry import Geometry
@@ -17,6 +17,7 @@ from buttress.solvers._distance_spaces import Rows
 
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
+_ACTIVE_SET_ROWS = 600
 
 
 def hull_weights(geometry: Geometry, rows: Rows, cap: Array, max_iter: int) -> tuple[Array, int]:
@@ -127,7 +128,34 @@ class _InteriorPoint:
             if (u <= 0).any() or (a <= 0).any():
                 break
             lam, zl, zu = lam + step * dlam, zl + step * dl, zu + step * du
-        return self._polished(*best), n_iter
+        return self._touching(self._polished(*best)), n_iter
+
+    def _touching(self, a: Array) -> Array:
+        """Where the hulls meet the distance is zero; remove what rounding leaves of it.
+
+        Least changes relative to the room that each weight has, as long as they stay inside.
+        """
+        z = self.F.T @ a + self.fixed
+        if not 0.0 < float(np.linalg.norm(z)) < 1e-4:
+            return a
+        for _ in range(5):
+            room = np.minimum(a, self.cap - a)
+            system = np.vstack([self.F.T * room, self.A * room])
+            right = np.r_[-(self.F.T @ a + self.fixed), 1.0 - self.A @ a]
+            changed = a + room * np.linalg.lstsq(system, right, rcond=1e-12)[0]
+            if (changed < 0).any() or (changed > self.cap).any():
+                break
+            if np.linalg.norm(self.F.T @ changed + self.fixed) >= np.linalg.norm(z):
+                break
+            a, z = changed, self.F.T @ changed + self.fixed
+        if np.linalg.norm(z) > 1e-13 and len(a) <= _ACTIVE_SET_ROWS:
+            # a meeting point without room, such as a row that both classes share
+            system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
+            found = optimize.lsq_linear(system, right, (0.0, self.cap), method="bvls", tol=1e-15)
+            changed = self._repaired(np.clip(found.x, 0.0, self.cap))
+            if np.linalg.norm(self.F.T @ changed + self.fixed) < np.linalg.norm(z):
+                return changed
+        return self._repaired(a)
 
     def _polished(self, a: Array, zl: Array, zu: Array) -> Array:
         """Put the rows at their bounds and solve for the free ones exactly."""
