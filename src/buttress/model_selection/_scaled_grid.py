@@ -228,7 +228,7 @@ class _AllScores:
     reader: Reader
     weights: Array
 
-    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+    def __call__(self, block: Block) -> tuple[Any, ...]:
         parts = [
             (tile.raw @ self.weights, tile.targets, tile.weight, tile.numbers)
             for tile in self.reader.tiles(block)

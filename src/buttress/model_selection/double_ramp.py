@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._reject import RejectMixin
@@ -18,12 +19,14 @@ from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.kernels import resolve_gamma
 from buttress.metrics import reject_scorer
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
+from buttress.model_selection._scaled_cv import refuse
+from buttress.model_selection._scaled_grid import double_ramp_candidates, search_scaled
 
 # "auto" widths are the scale heuristic times these.
 _WIDTH_FACTORS = (0.25, 1.0, 4.0)
 
 
-class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
+class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
     """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
 
     Parameters
@@ -45,6 +48,9 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
         As in `DoubleRampClassifier`.
     target_coverage, tol, max_iter, cache_size, random_state
         As in `DoubleRampClassifier`.
+    approximation, n_components, landmarks, memory_limit
+        As in `DoubleRampClassifier`. An integer `cv` then means folds drawn by row number and
+        `random_state`, and all folds and penalties ride in the same passes over the rows.
     n_jobs : int, optional
         Folds worked on at the same time, in threads.
     verbose : int, default=0
@@ -112,6 +118,10 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
         tol: float = 1e-10,
         max_iter: int = 100,
         cache_size: float = 1000.0,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -134,6 +144,10 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -154,6 +168,20 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
         self
         """
         check_number("d", self.d, "(0, 0.5]")
+        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
+        if scaled is not None:
+            refuse(self, [("fit_intercept", True), ("target_coverage", None), ("init", "zero")])
+            search_scaled(
+                self,
+                scaled,
+                [{"C": C} for C in self._penalties()],
+                self._scaled_widths(scaled),
+                double_ramp_candidates(self),
+                scoring=self._scaled_scoring(scaled.n_problems),
+                d=float(self.d),
+            )
+            self.C_ = float(self.best_params_["C"])
+            return self
         # the search runs on a copy whose grid and scorer are spelled out
         search = copy(self)
         search.gammas = self._widths(X, y, sample_weight)
@@ -182,11 +210,28 @@ class DoubleRampClassifierCV(RejectMixin, BaseKernelGridCV):
             factor * resolve_gamma(self.gamma, data.X, data.weight) for factor in _WIDTH_FACTORS
         ]
 
+    def _scaled_widths(self, scaled: ScaledFit) -> list[Any]:
+        if self.gammas is None or self._scaled_width(scaled) is None:
+            return [None]
+        if isinstance(self.gammas, str) and self.gammas == "auto":
+            width = self._scaled_width(scaled)
+            assert width is not None
+            return [factor * width for factor in _WIDTH_FACTORS]
+        return self._widths(None, None, None) or [None]
+
+    def _scaled_scoring(self, n_problems: int) -> Any:
+        if isinstance(self.scoring, str) and self.scoring == "reject_risk" and n_problems > 1:
+            return reject_scorer(self.d)
+        return self.scoring
+
     def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+        return {"C": self._penalties()}
+
+    def _penalties(self) -> list[float]:
         values = [self.Cs] if isinstance(self.Cs, Real) else list(self.Cs)
         if not values:
             raise ValueError("Cs is empty: expected at least one number in (0, inf).")
-        return {"C": [check_number("Cs", C, "(0, inf)") for C in values]}
+        return [check_number("Cs", C, "(0, inf)") for C in values]
 
     def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
         return DoubleRampClassifier(
