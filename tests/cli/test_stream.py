@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_broken_csv_lines_are_put_aside(tmp_path: Path) -> None:
         file.write('1,2\n"open,1,2,3,yes\nr,1,2,,yes\n')
     assert run(data, "--key", "id", "-o", out, "--rejects", rejects, "--quiet") == 0
     assert [line["line"] for line in lines(rejects)] == [102, 103, 104]
-    assert len(lines(out)) == 100 if out.read_text().startswith("{") else True
+    assert len(out.read_text().splitlines()) == 101
 
 
 def test_labels_that_come_later_are_joined_by_their_key(tmp_path: Path) -> None:
@@ -232,16 +232,21 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost_or_doubled(
     assert keys == ["key", *(f"r{i}" for i in range(3000))]
 
 
-def test_standard_input_is_skipped_to_the_checkpoint(rows: Path, tmp_path: Path) -> None:
+def test_standard_input_is_skipped_to_the_checkpoint(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     everything = rows.read_bytes()
     half = b"".join(everything.splitlines(keepends=True)[:320])
-    words = [sys.executable, "-m", "buttress.cli.stream_entry"]
-    words = [sys.executable, "-c", "import sys; from buttress.cli import main; sys.exit(main())"]
     out, state = tmp_path / "out", tmp_path / "state"
-    words += ["stream", "--key", "id", "-o", str(out), "--checkpoint", str(state), "--quiet"]
-    subprocess.run(words, input=half, check=True)
-    subprocess.run([*words, "--resume"], input=everything, check=True)
+    common = ("--key", "id", "-o", out, "--checkpoint", state, "--quiet")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(half)))
+    assert run(*common) == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(everything)))
+    assert run("-", *common, "--resume") == 0
     assert [line["key"] for line in lines(out)] == [f"r{i}" for i in range(600)]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(half)))
+    assert run(*common, "--resume") == 0  # a shorter input has nothing new
+    assert len(lines(out)) == 600
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 
 class Malformed(Exception):
@@ -38,14 +39,14 @@ class LineReader:
 
     Parameters
     ----------
-    file : binary file
+    file : binary file, or anything with its `readline`
     seekable : bool
         Whether `skip_to` may jump; otherwise it reads and drops.
     growing : bool
         Whether a last line without its end may still be being written.
     """
 
-    def __init__(self, file: BinaryIO, *, seekable: bool, growing: bool = False) -> None:
+    def __init__(self, file: Any, *, seekable: bool, growing: bool = False) -> None:
         self.file = file
         self.seekable = seekable
         self.growing = growing
@@ -79,6 +80,32 @@ class LineReader:
         self.offset += len(raw)
         self.lines += 1
         return raw.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+class PipeLines:
+    """Lines of a named pipe; nothing is waited for.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self._rest = b""
+
+    def readline(self) -> bytes:
+        """A whole line, or nothing when none has arrived."""
+        if b"\n" not in self._rest:
+            try:
+                self._rest += os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return b""
+        head, end, tail = self._rest.partition(b"\n")
+        if not end:
+            return b""
+        self._rest = tail
+        return head + end
 
 
 class RowParser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
 from enum import StrEnum
@@ -274,11 +273,10 @@ def _make_run(
 
 def _open_growing(path: Path) -> Any:
     """A file that somebody may still be writing; a pipe must not block the rows."""
-    from buttress.cli._stream_rows import LineReader
+    from buttress.cli._stream_rows import LineReader, PipeLines
 
     if stat.S_ISFIFO(path.stat().st_mode):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        return LineReader(os.fdopen(descriptor, "rb", 0), seekable=False, growing=True)
+        return LineReader(PipeLines(path), seekable=False)
     return LineReader(path.open("rb"), seekable=True, growing=True)
 
 

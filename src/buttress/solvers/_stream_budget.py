@@ -85,7 +85,7 @@ class Budget:
 
     def _absorb(self, store: VectorStore, light: int, k: Array) -> int:
         """Other kernels have no point between two: one vector takes over the other's part."""
-        diagonal = self.source.diagonal(self.source.prepare(store.vectors()))
+        diagonal = store.kxx[: store.n]
         usable = diagonal > 0
         usable[light] = False
         gain = np.where(usable, k.astype(np.float64) ** 2 / np.where(usable, diagonal, 1.0), -1.0)
@@ -134,7 +134,7 @@ class Budget:
         b = row[0, : n - 1].astype(np.float64)
         v = known @ b
         ridge = _RIDGE[row.dtype]
-        own = float(self.source.diagonal(prepared)[0]) * (1.0 + ridge)
+        own = float(store.kxx[n - 1]) * (1.0 + ridge)
         rest = own - float(b @ v)
         if rest <= 0.5 * ridge * own:
             self.age = 0
@@ -151,7 +151,7 @@ class Budget:
         K = np.empty((n, n), dtype=store.rows.array.dtype)
         self.source.against(prepared, store, K)
         K = K.astype(np.float64)
-        diagonal = self.source.diagonal(prepared)
+        diagonal = store.kxx[:n]
         ridge = _RIDGE[store.rows.array.dtype]
         floor = float(np.max(np.abs(diagonal), initial=0.0)) or 1.0
         K[np.diag_indices(n)] = diagonal * (1.0 + ridge) + 1e-3 * ridge * floor

@@ -55,8 +55,6 @@ class Source(Protocol):
 
     def within(self, prepared: Any) -> Array: ...
 
-    def diagonal(self, prepared: Any) -> Array: ...
-
     def augmented(self, prepared: Any) -> Array | None: ...
 
 
@@ -124,9 +122,6 @@ class RbfSource:
         K = np.empty((n, n))
         rbf_within(prepared.rows, self.gamma, K)
         return K
-
-    def diagonal(self, prepared: _RbfBlock) -> Array:
-        return np.ones(len(prepared.rows))
 
     def augmented(self, prepared: _RbfBlock) -> Array:
         return prepared.right
@@ -202,9 +197,6 @@ class KernelSource:
     def within(self, prepared: Any) -> Array:
         return np.asarray(self._values(prepared, prepared), dtype=np.float64)
 
-    def diagonal(self, prepared: Any) -> Array:
-        return np.asarray(self.kernel.diagonal(prepared), dtype=np.float64)
-
     def augmented(self, prepared: Any) -> None:
         return None
 
@@ -234,9 +226,6 @@ class GramSource:
 
     def within(self, prepared: Any) -> Array:
         return self.gram[np.ix_(prepared, prepared)].astype(np.float64)
-
-    def diagonal(self, prepared: Any) -> Array:
-        return np.asarray(self.gram[prepared, prepared], dtype=np.float64)
 
     def augmented(self, prepared: Any) -> None:
         return None

@@ -88,6 +88,8 @@ class VectorStore:
     augmented : DenseRows or None
         The vectors in the form one matrix product turns into exponents (Gaussian kernel).
     coef : array of shape (n_problems, capacity), float64
+    kxx : array of shape (capacity,)
+        The kernel of every vector with itself.
     position, code : arrays of shape (capacity,)
     """
 
@@ -98,6 +100,7 @@ class VectorStore:
         self.rows: Any = SparseRows(width, dtype) if is_sparse else DenseRows(width, dtype)
         self.augmented = DenseRows(augmented, dtype) if augmented else None
         self.coef = np.zeros((n_problems, 0))
+        self.kxx = np.empty(0)
         self.position = np.empty(0, dtype=np.int64)
         self.code = np.empty(0, dtype=np.int64)
 
@@ -114,7 +117,7 @@ class VectorStore:
             per_row = float(self.rows.array.itemsize * self.rows.array.shape[1])
         if self.augmented is not None:
             per_row += self.augmented.array.itemsize * self.augmented.array.shape[1]
-        return per_row + 8.0 * len(self.coef) + 16.0
+        return per_row + 8.0 * len(self.coef) + 24.0
 
     def reserve(self, wanted: int) -> bool:
         """Make room for `wanted` vectors in all; True when the storage grew."""
@@ -131,9 +134,10 @@ class VectorStore:
         coef = np.zeros((len(self.coef), capacity))
         coef[:, :n] = self.coef[:, :n]
         self.coef = coef
-        for name in ("position", "code"):
-            grown = np.empty(capacity, dtype=np.int64)
-            grown[:n] = getattr(self, name)[:n]
+        for name in ("kxx", "position", "code"):
+            old = getattr(self, name)
+            grown = np.empty(capacity, dtype=old.dtype)
+            grown[:n] = old[:n]
             setattr(self, name, grown)
 
     def append(
@@ -141,6 +145,7 @@ class VectorStore:
         rows: Any,
         augmented: Array | None,
         coef: Array | None,
+        kxx: Array,
         position: IntArray,
         code: IntArray,
     ) -> bool:
@@ -153,6 +158,7 @@ class VectorStore:
         end = self.n + m
         if coef is not None:
             self.coef[:, self.n : end] = coef
+        self.kxx[self.n : end] = kxx
         self.position[self.n : end] = position
         self.code[self.n : end] = code
         self.n = end
@@ -166,6 +172,7 @@ class VectorStore:
             self.augmented.keep(mask, n)
         kept = int(mask.sum())
         self.coef[:, :kept] = self.coef[:, :n][:, mask]
+        self.kxx[:kept] = self.kxx[:n][mask]
         self.position[:kept] = self.position[:n][mask]
         self.code[:kept] = self.code[:n][mask]
         self.n = kept
@@ -178,6 +185,7 @@ class VectorStore:
             if self.augmented is not None:
                 self.augmented.move(last, index)
             self.coef[:, index] = self.coef[:, last]
+            self.kxx[index] = self.kxx[last]
             self.position[index] = self.position[last]
             self.code[index] = self.code[last]
         self.n = last

@@ -241,7 +241,9 @@ class OnlineModel:
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
-            self.store.append(block[new], None, A[new].T, position[new], code[new])
+            rows = block[new]
+            kxx = self.kernel.diagonal(rows)
+            self.store.append(rows, None, A[new].T, kxx, position[new], code[new])
 
     def _learn_appending(
         self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
@@ -249,11 +251,13 @@ class OnlineModel:
         prepared = self.source.prepare(block)
         out.scores[:] = self.source.sums(prepared, self.store)
         A = np.zeros_like(Y)
+        within = self.source.within(prepared)
+        kxx = np.diagonal(within).copy()
         self.t = loops.learn_appending(
             out.scores,
-            self.source.within(prepared),
+            within,
             Y,
-            self.source.diagonal(prepared),
+            kxx,
             self.rule.code,
             self.numbers,
             self._first_of_class,
@@ -269,7 +273,9 @@ class OnlineModel:
         if len(new):
             augmented = self.source.augmented(prepared)
             augmented = None if augmented is None else augmented[new]
-            self.store.append(block[new], augmented, A[new].T, position[new], code[new])
+            self.store.append(
+                block[new], augmented, A[new].T, kxx[new], position[new], code[new]
+            )
 
     def _learn_revising(
         self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
@@ -282,7 +288,7 @@ class OnlineModel:
         K = _workspace(B, n + B, self.dtype)
         self.source.against(prepared, store, K)
         within = self.source.within(prepared)
-        kxx = self.source.diagonal(prepared)
+        kxx = np.diagonal(within).copy()
         limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
         self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
         start = 0
@@ -310,7 +316,7 @@ class OnlineModel:
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]
-            store.append(block[new], right, None, position[new], code[new])
+            store.append(block[new], right, None, kxx[new], position[new], code[new])
             if n > limit:
                 self._respect_budget(prepared, K[start:], start)
                 n = out.vectors[start - 1] = store.n
@@ -410,6 +416,7 @@ class OnlineModel:
             "n": store.n,
             "capacity": store.capacity,
             "coef": store.coef[:, : store.n],
+            "kxx": store.kxx[: store.n],
             "position": store.position[: store.n],
             "code": store.code[: store.n],
             "t": self.t,
@@ -445,7 +452,8 @@ class OnlineModel:
             rows = sparse.csr_matrix(parts, shape=(n, store.rows.width))
         if n:
             augmented = self.source.augmented(self.source.prepare(rows))
-            store.append(rows, augmented, state["coef"], state["position"], state["code"])
+            numbers = (state["coef"], state["kxx"], state["position"], state["code"])
+            store.append(rows, augmented, *numbers)
         self.t = int(state["t"])
         self.seen = np.array(state["seen"], dtype=np.bool_)
         self.size = np.array(state["size"], dtype=np.float64)
