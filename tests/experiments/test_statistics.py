@@ -77,7 +77,7 @@ def test_paper_error_from_a_deviation_and_from_an_error():
         ([15.0, 15.1], {"better": "higher"}, "better"),
         ([15.0, 15.1], {"unknown": "no scaling given"}, "protocol unknown"),
         ([], {}, "not run"),
-        ([10.0], {}, "too few runs"),
+        ([10.0, 10.1, 9.9, 10.2], {}, "too few runs"),
         ([1.0], {"printed": None, "spread": None}, "not printed"),
         ([10.0], {"exact": True}, "agrees"),
         ([11.0], {"exact": True}, "differs"),
@@ -87,14 +87,15 @@ def test_paper_error_from_a_deviation_and_from_an_error():
     ],
 )
 def test_verdicts(values, changes, verdict):
-    result = compare(cell(**changes), values)
+    many = values * 3 if verdict in ("agrees", "better", "worse") else values
+    result = compare(cell(**changes), many)
     assert result["verdict"] == verdict
-    assert result["runs"] == len(values)
+    assert result["runs"] == len(many)
 
 
 def test_reason_is_the_note_or_the_remark():
     assert compare(cell(unknown="because"), [1.0, 2.0])["reason"] == "because"
-    assert compare(cell(remark="tried x"), [30.0, 30.1])["reason"] == "tried x"
+    assert compare(cell(remark="tried x"), [30.0, 30.1] * 3)["reason"] == "tried x"
 
 
 @given(st.floats(-50, 50), st.integers(2, 12))
@@ -108,7 +109,7 @@ def test_scale_applies_to_values_and_errors(shift, count):
 
 
 def test_chance_counts_only_cells_with_a_test():
-    results = [compare(cell(), [10.0, 10.1, 9.9]), compare(cell(exact=True), [10.0])]
+    results = [compare(cell(), [10.0, 10.1, 9.9, 10.2, 9.8]), compare(cell(exact=True), [10.0])]
     assert expected_by_chance(results) == pytest.approx(results[0]["chance"])
-    assert 0.04 < results[0]["chance"] < 0.2
+    assert 0.04 < results[0]["chance"] < 0.13
     assert count_verdicts(results)["agrees"] == 2

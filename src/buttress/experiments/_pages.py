@@ -191,17 +191,17 @@ def _ours(cell: Mapping[str, Any]) -> str:
     if _missing(cell["mean"]):
         return "" if cell["verdict"] == NOT_RUN else "NA"
     text = number(cell["mean"])
-    return text if _missing(cell["se"]) else f"{text} ± {number(cell['se'])}"
+    return text if _missing(cell["se"]) else f"{text} ± {number(cell['se'], 2)}"
 
 
-def number(value: float) -> str:
-    """Four digits that matter, without an exponent for ordinary sizes."""
+def number(value: float, digits: int = 4) -> str:
+    """So many digits that matter, without an exponent for ordinary sizes."""
     if value == 0:
         return "0"
-    if abs(value) >= 1000:
-        return f"{value:.0f}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) >= 1e-4 else 6
-    return f"{value:.{min(digits, 6)}f}" if abs(value) >= 1e-4 else f"{value:.1e}"
+    power = math.floor(math.log10(abs(value)))
+    if power < -5:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:.{max(0, digits - 1 - power)}f}"
 
 
 def _missing(value: Any) -> bool:
@@ -242,8 +242,10 @@ def write_summary(reports: Sequence[Mapping[str, Any]], page: Markdown) -> str:
         "Every table and figure of the five papers is an experiment that runs with one "
         "command. A cell agrees when our mean is within two combined standard errors of the "
         "printed number. Nothing on these pages is typed by hand: they are made from the JSON "
-        "files beside them."
+        "files beside them. To see what there is, and to run one of them again:"
     )
+    page.code("buttress reproduce list")
+    page.code("buttress reproduce lhs-table2 --only sonar,bupa --repeats 20")
     names = (AGREES, BETTER, WORSE, DIFFERS, UNKNOWN, NOT_PRINTED, TOO_FEW, NOT_RUN)
     rows, totals, chance, confirmed, statements = [], dict.fromkeys(names, 0), 0.0, 0, 0
     for report in reports:

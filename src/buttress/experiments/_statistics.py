@@ -14,6 +14,8 @@ from buttress.experiments._model import Cell
 AGREES, BETTER, WORSE = "agrees", "better", "worse"
 UNKNOWN, NOT_PRINTED, NOT_RUN = "protocol unknown", "not printed", "not run"
 TOO_FEW, DIFFERS = "too few runs", "differs"
+# A standard error from fewer runs than this is itself too uncertain for a verdict.
+ENOUGH_RUNS = 5
 VERDICTS = (AGREES, BETTER, WORSE, DIFFERS, UNKNOWN, NOT_PRINTED, TOO_FEW, NOT_RUN)
 
 
@@ -109,7 +111,7 @@ def _judge(
     if cell.unknown:
         result["difference_in_se"] = difference / _combined(result)
         return UNKNOWN, cell.unknown
-    if len(numbers) < 2:
+    if len(numbers) < ENOUGH_RUNS:
         return TOO_FEW, ""
     result["difference_in_se"] = score = difference / _combined(result)
     result["chance"] = float(2 * stats.t.sf(2, len(numbers) - 1))
