@@ -67,9 +67,7 @@ def test_equals_a_conic_solution(r, alpha):
     model = LeakyHockeyStickClassifier(alpha, r=r, kernel="precomputed").fit(K, y)
     assert model.objective_ == pytest.approx(value, rel=1e-6, abs=1e-7)
     if model.intercept_interval_[0] == model.intercept_interval_[1]:
-        np.testing.assert_allclose(
-            model.decision_function(K), f, atol=2e-4 * np.abs(f).max()
-        )
+        np.testing.assert_allclose(model.decision_function(K), f, atol=2e-4 * np.abs(f).max())
     assert model.duality_gap_ <= 1e-8 * (1 + abs(value))
 
 
@@ -256,13 +254,11 @@ def test_a_loss_of_the_users_own(kernel):
     own = LeakyHockeyStickClassifier(alpha, loss=Logistic(), kernel=kernel).fit(X, y)
     assert own.kkt_residual_ < 1e-8
     assert not hasattr(own, "duality_gap_")
-    certified = LeakyHockeyStickClassifier(
-        alpha, loss=LogisticWithConjugate(), kernel=kernel
-    ).fit(X, y)
-    assert certified.duality_gap_ < 1e-8
-    np.testing.assert_allclose(
-        own.decision_function(X), certified.decision_function(X), atol=1e-7
+    certified = LeakyHockeyStickClassifier(alpha, loss=LogisticWithConjugate(), kernel=kernel).fit(
+        X, y
     )
+    assert certified.duality_gap_ < 1e-8
+    np.testing.assert_allclose(own.decision_function(X), certified.decision_function(X), atol=1e-7)
     if kernel == "linear":
         peer = LogisticRegression(C=1 / (2 * alpha * 50), tol=1e-12, max_iter=10000).fit(X, y)
         np.testing.assert_allclose(own.coef_, peer.coef_, atol=1e-5)

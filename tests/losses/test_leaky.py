@@ -102,5 +102,5 @@ def test_protocols_recognise_it_and_say_what_another_object_lacks():
     assert isinstance(loss, Loss)
     assert isinstance(loss, ConjugateLoss)
     require(loss, SmoothLoss, "solver 'newton'")
-    with pytest.raises(TypeError, match="solver 'newton' needs .*curvature_bound.*object has no"):
+    with pytest.raises(TypeError, match=r"solver 'newton' needs .*curvature_bound.*object has no"):
         require(object(), SmoothLoss, "solver 'newton'")

@@ -27,9 +27,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.fixture(scope="module")
 def noisy():
-    return make_classification(
-        120, 5, n_informative=3, flip_y=0.15, class_sep=0.7, random_state=0
-    )
+    return make_classification(120, 5, n_informative=3, flip_y=0.15, class_sep=0.7, random_state=0)
 
 
 def by_hand(X, y, alphas, folds, scorer=None, **parameters):
@@ -47,9 +45,7 @@ def by_hand(X, y, alphas, folds, scorer=None, **parameters):
 
 
 @pytest.mark.parametrize("solver", ["newton", "batched"])
-@pytest.mark.parametrize(
-    ("kernel", "r"), [("rbf", math.inf), ("linear", math.inf), ("rbf", 2.0)]
-)
+@pytest.mark.parametrize(("kernel", "r"), [("rbf", math.inf), ("linear", math.inf), ("rbf", 2.0)])
 def test_scores_are_those_of_single_fits(noisy, solver, kernel, r):
     X, y = noisy
     model = LeakyHockeyStickClassifierCV(

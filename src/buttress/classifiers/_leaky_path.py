@@ -53,9 +53,10 @@ class RegularizationPath:
     def at(self, index: int) -> RegularizationPath:
         """The path of the one penalty at `index`."""
         pick = slice(index, index + 1) if index >= 0 else slice(index, None)
-        return RegularizationPath(
-            **{name: None if value is None else value[pick] for name, value in vars(self).items()}
-        )
+        parts: dict[str, Any] = {
+            name: None if value is None else value[pick] for name, value in vars(self).items()
+        }
+        return RegularizationPath(**parts)
 
     # what the estimator base reads of a solution
     @property
@@ -161,10 +162,11 @@ class LeakyProblem:
     def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:
         """Models of problem `q` on all rows, with certificates recomputed in float64."""
         geometry, omega = self.geometry, self.omega
-        intercepts = np.asarray(paths.intercept[q], dtype=np.float64)
+        intercepts: Array = np.asarray(paths.intercept[q], dtype=np.float64)
         intervals = paths.interval[q]
-        scores = np.asarray(paths.scores[q], dtype=np.float64)
+        scores: Array = np.asarray(paths.scores[q], dtype=np.float64)
         weights = paths.coefficients(q)
+        dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale

@@ -53,13 +53,13 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         self, data: TrainingSet, kernel: Kernel, models: list[RegularizationPath], method: str
     ) -> None:
         """Keep the models of all binary problems at one penalty."""
-        coefs = [model.coefs for model in models]
+        coefs = [model.coefs for model in models if model.coefs is not None]
         self._store_expansion(
             data,
             kernel,
             np.concatenate([model.dual_coefs for model in models]),
             np.concatenate([model.intercepts for model in models]),
-            None if coefs[0] is None else np.concatenate(coefs),
+            np.concatenate(coefs) if coefs else None,
         )
         intervals = np.concatenate([model.intervals for model in models])
         self.intercept_interval_ = intervals[0] if len(models) == 1 else intervals
@@ -95,7 +95,7 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         """
         check_is_fitted(self)
         scores = np.asarray(self.decision_function(X), dtype=np.float64)
-        r = float(getattr(self, "r_", self.r))
+        r = float(vars(self).get("r_", vars(self)["r"]))
         power = 1.0 if math.isinf(r) else (r - 1.0) / r
         odds = np.maximum(np.abs(scores), 1.0) ** power
         likely = odds / (1.0 + odds)

@@ -3,10 +3,10 @@
 Every problem ``sum_i omega_i L(y_i (a0 + W_i b)) + lam ||b||^2`` shares the features `W`, the
 scaled eigenvectors of one Gram matrix; a held-out row has weight zero. The majoriser of the
 loss (curvature M everywhere) is diagonal in these coordinates apart from the intercept, so one
-preconditioner serves every fold, with the curvature replaced by its mean. Each iteration moves a column to the minimum over the plane
-of its preconditioned gradient and its previous step; that needs one product with `W`, the
-search in the plane none, and the next gradient one with `W'`. The products of all columns are
-matrix products in the precision of `W`.
+preconditioner serves every fold, with the curvature replaced by its mean. Each iteration
+moves a column to the minimum over the plane of its preconditioned gradient and its previous
+step; that needs one product with `W`, the search in the plane none, and the next gradient one
+with `W'`. The products of all columns are matrix products in the precision of `W`.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def newton_path(
     max_iter: int,
     start_coef: Array,
     start_intercept: float,
-) -> tuple[Array, Array, Array, Array, Array, Array]:
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Solve for every penalty, from the largest to the smallest, with warm starts.
 
     Parameters
@@ -286,14 +286,14 @@ def newton_path(
     pull = omega * y
     balanced = fit_intercept and abs(np.sum(pull)) < 1e-13 and tail_exponent != 0.0
     if kernel_form:
-        flat_coef = pull.copy()
+        flat_coef: Any = pull.copy()
     else:
         flat_coef = np.dot(M.T, pull)
     flat = np.dot(M, flat_coef)
 
+    coef: Any = np.zeros(size)
+    g: Any = np.zeros(n)
     if np.isnan(start_intercept):
-        coef = np.zeros(size)
-        g = np.zeros(n)
         b = _best_intercept(loss, g, y, omega) if fit_intercept else 0.0
     else:
         coef = start_coef.copy()

@@ -176,7 +176,7 @@ def constrained_form(
     u = y * (np.asarray(scores, dtype=np.float64) + intercept)
     sigma = -C * loss.derivative(u)
     pull = y * sigma
-    resultant = float(np.sqrt(max(pull @ (K @ pull), 0.0)))
+    resultant = float(np.sqrt(max(float(pull @ (K @ pull)), 0.0)))
     n = len(y)
     return ConstrainedForm(
         C=C,

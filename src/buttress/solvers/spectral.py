@@ -142,7 +142,7 @@ def solve_problems(
         )
     ladder, wanted = _ladder(lambdas)
 
-    def run(q: int) -> tuple[Array, ...]:
+    def run(q: int) -> tuple[Any, ...]:
         found = _newton(geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter)
         advance(1)
         return tuple(part[wanted] for part in found)
@@ -183,7 +183,7 @@ def polish(
 def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
     if not isinstance(loss, LeakyHockeyStick) or n_columns < 20:
         return "newton"
-    n, size = geometry.matrix.shape
+    size = geometry.matrix.shape[1]
     return (
         "newton"
         if size <= (_NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES)
@@ -224,7 +224,7 @@ def _newton(
     tol: float,
     max_iter: int,
     start: tuple[Array, float] | None = None,
-) -> tuple[Array, ...]:
+) -> tuple[Any, ...]:
     leaky = isinstance(loss, LeakyHockeyStick)
     function = newton_path if leaky else interpreted_newton_path
     coef, intercept = (np.zeros(geometry.matrix.shape[1]), np.nan) if start is None else start
@@ -308,7 +308,7 @@ def _batched(
     for wave in waves:
         solve([(q, i) for i in wave for q in range(n_problems)], known)
         known += wave
-        for q in np.flatnonzero(tail == n_penalties):
+        for q in np.flatnonzero(tail == n_penalties).tolist():
             beyond = solver.margins_beyond_one(q, scores[q, wave], intercept[q, wave])
             if beyond.any():
                 tail[q] = wave[int(np.argmax(beyond))] + 1
