@@ -15,7 +15,7 @@ from buttress.experiments._sampling import generator
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.losses import TruncatedQuadratic
-    from buttress.theory import UncertaintySet
+    from buttress.theory.uncertainty_sets import UncertaintySet
 
     random = generator(plan.seed, 7)
     points = random.standard_normal((40, 2)) @ np.array([[1.2, 0.7], [0.0, 0.5]]) + [1.0, 0.5]
