@@ -385,7 +385,7 @@ def test_bad_weights_are_named(weight, message):
 def test_bad_gram_matrices_are_refused():
     X, y = noisy(20)
     model = LeakyHockeyStickClassifier(kernel="precomputed")
-    with pytest.raises(ValueError, match="square matrix. Input is a 20x3 matrix"):
+    with pytest.raises(ValueError, match=r"square matrix\. Input is a 20x3 matrix"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="smallest eigenvalue is -"):
         model.fit(rbf(X) - 0.5, y)
