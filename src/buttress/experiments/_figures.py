@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress.experiments._model import Experiment
+from buttress.experiments._statistics import UNKNOWN
 
 # Categorical colours with enough contrast on white, told apart by the colour-blind too.
 COLOURS = ("#1f5fa8", "#c8552b", "#3a8f4d", "#8a4fa3", "#7a7a7a")
@@ -36,7 +37,10 @@ def save_figure(experiment: Experiment, report: Mapping[str, Any], path: Path) -
 
 
 def draw_comparison(figure: Any, report: Mapping[str, Any]) -> bool:
-    """Our means against the printed numbers, one panel per unit, with two standard errors."""
+    """Our means against the printed numbers, one panel per unit, with two standard errors.
+
+    Grey where the paper's protocol is unknown.
+    """
     cells = [c for c in report["cells"] if c["paper"] not in (None, "NA") and c["runs"]]
     cells = [c for c in cells if c["mean"] is not None and c["mean"] == c["mean"]]
     units = list(dict.fromkeys(cell["unit"] for cell in cells))
@@ -44,22 +48,22 @@ def draw_comparison(figure: Any, report: Mapping[str, Any]) -> bool:
         return False
     axes = figure.subplots(1, len(units), squeeze=False)[0]
     for axis, unit in zip(axes, units, strict=True):
-        chosen = [cell for cell in cells if cell["unit"] == unit]
-        ours = np.array([cell["mean"] for cell in chosen])
-        paper = np.array([float(cell["paper"]) for cell in chosen])
-        own = 2 * np.array([cell["se"] or 0.0 for cell in chosen])
-        printed = 2 * np.array([cell["paper_se"] for cell in chosen])
-        axis.errorbar(
-            paper,
-            ours,
-            yerr=np.nan_to_num(own),
-            xerr=printed,
-            fmt="o",
-            ms=4,
-            lw=0.8,
-            color=COLOURS[0],
-        )
-        ends = [min(ours.min(), paper.min()), max(ours.max(), paper.max())]
+        shown = [cell for cell in cells if cell["unit"] == unit]
+        for known, colour in ((False, COLOURS[4]), (True, COLOURS[0])):
+            chosen = [cell for cell in shown if (cell["verdict"] != UNKNOWN) == known]
+            own = 2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float)
+            axis.errorbar(
+                [float(cell["paper"]) for cell in chosen],
+                [cell["mean"] for cell in chosen],
+                yerr=np.nan_to_num(own),
+                xerr=[2 * cell["paper_se"] for cell in chosen],
+                fmt="o",
+                ms=4,
+                lw=0.8,
+                color=colour,
+            )
+        numbers = [float(cell["paper"]) for cell in shown] + [cell["mean"] for cell in shown]
+        ends = [min(numbers), max(numbers)]
         axis.plot(ends, ends, color=COLOURS[4], lw=0.8, zorder=0)
         axis.set(xlabel=f"printed {unit}", ylabel=f"ours {unit}")
         if ends[0] > 0 and ends[1] / ends[0] > 100:

@@ -87,11 +87,11 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     count = len(values["X"])
-    axes = figure.subplots(1, count, squeeze=False)[0]
+    axes = figure.subplots((count + 1) // 2, 2, squeeze=False).ravel()
     line = np.linspace(-6, 6, 2)
     side = np.linspace(-6, 6, 201)
     grid = np.stack(np.meshgrid(side, side), axis=-1)
-    for k, axis in enumerate(axes):
+    for k, axis in enumerate(axes[:count]):
         X, y = np.array(values["X"][k]), np.array(values["y"][k])
         negative, positive = np.array(values["centres"][k])
         density = [
