@@ -4,7 +4,9 @@ from buttress._lazy import attach
 
 _HOME = {
     "LossDisplay": "losses",
+    "MarginDisplay": "margins",
     "PathDisplay": "path",
+    "RademacherDisplay": "rademacher",
     "RejectRegionDisplay": "reject",
     "RiskCoverageDisplay": "reject",
 }

@@ -37,7 +37,8 @@ def _solve(L: Array, root: Array, theta: Array, r: Array) -> Array:
         return d
     s = np.dot(root.T, r / theta)
     solve_cholesky(L, s)
-    return (r - np.dot(root, s)) / theta
+    step: Array = (r - np.dot(root, s)) / theta
+    return step
 
 
 @compiled()

@@ -1,5 +1,35 @@
-"""What the papers prove, as numbers."""
+"""What the papers prove, as numbers: calibration, bounds, margins, penalties, uncertainty sets."""
 
-from buttress.theory.rademacher import PenaltyAt, RademacherCurve, rademacher_penalty
+from buttress._lazy import attach
 
-__all__ = ["PenaltyAt", "RademacherCurve", "rademacher_penalty"]
+# Not on first use: a function with the name of its module would be hidden by the module.
+from buttress.theory.calibration import Calibration, calibration, psi_transform
+from buttress.theory.set_calibration import SetCalibration, set_calibration
+
+_HOME = {
+    "MarginDirections": "margins",
+    "PenaltyAt": "rademacher",
+    "RademacherCurve": "rademacher",
+    "UncertaintySet": "uncertainty_sets",
+    "admissible_schedule": "consistency",
+    "excess_risk_bound": "bounds",
+    "existence_radius": "bounds",
+    "generalization_bound": "bounds",
+    "margin_directions": "margins",
+    "noise_condition": "consistency",
+    "rademacher_penalty": "rademacher",
+    "reject_risk_bound": "bounds",
+    "risk_is_finite": "consistency",
+    "schedule_is_admissible": "consistency",
+}
+
+__all__ = [
+    "Calibration",
+    "SetCalibration",
+    "calibration",
+    "psi_transform",
+    "set_calibration",
+    *_HOME,
+]
+
+__getattr__, __dir__ = attach(__name__, _HOME)

@@ -58,7 +58,7 @@ class Kept(NamedTuple):
 @compiled()
 def _read_pattern(draw: Draw, u: Array, pattern: BoolArray) -> float:
     """Set the pattern at the margins `u`; return the tolerance that counts as a kink."""
-    tol = 1e-9 * max(1.0, np.max(np.abs(u)))
+    tol: float = 1e-9 * max(1.0, np.max(np.abs(u)))
     for i in range(len(u)):
         if draw.sigma[i] > 0.0:
             pattern[i] = u[i] < 1.0 - tol
@@ -95,7 +95,7 @@ def signed_risk(u: Array, sigma: Array, gamma: float) -> float:
 
 
 @compiled()
-def _name(draw: Draw, pattern: BoolArray) -> int:
+def _name(draw: Draw, pattern: BoolArray) -> np.int64:
     code = np.int64(0)
     for i in range(len(pattern)):
         if pattern[i]:

@@ -342,7 +342,8 @@ def _checked_pm_one(name: str, values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _check_slope(gamma: Any) -> None:
-    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0.0 < gamma <= 1.0:
+    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+    if not number or not 0.0 < float(gamma) <= 1.0:
         raise ValueError(f"gamma={gamma!r} is out of range: expected a number in (0, 1].")
 
 
