@@ -84,7 +84,7 @@ def test_the_slider_answers_to_the_keyboard(page):
     page.type("#cost", "\ue014\ue014")  # the right arrow, twice
     assert page.text("#cost-value") == "0.22"
     mark = page.run("return Number(document.getElementById('coverage-mark').getAttribute('cx'))")
-    assert 62 <= mark <= 624
+    assert 80 <= mark <= 624
 
 
 def column(page, index):

@@ -12,7 +12,6 @@ code 1). `main` turns each into one line on the standard error stream.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -38,9 +37,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from buttress.cli._app import run
 
-    try:
-        return run(list(sys.argv[1:] if arguments is None else arguments))
-    except BrokenPipeError:
-        # The reader (head, less) left: not a failure, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return run(list(sys.argv[1:] if arguments is None else arguments))

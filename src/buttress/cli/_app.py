@@ -100,14 +100,14 @@ def run(arguments: list[str]) -> int:
         try:
             code = app(arguments, prog_name="buttress", standalone_mode=False)
             return int(code or 0)
-        except BrokenPipeError:
-            raise
         except _UsageError as error:
             if not arguments or type(error).__name__ == "NoArgsIsHelpError":
                 typer.echo(error.format_message())
                 return 2
             where = error.ctx.command_path if error.ctx is not None else "buttress"
-            return _report(error.format_message(), 2, hint=f"see '{where} --help'")
+            # Our own messages name what is wrong; the prefix would only push it to the right.
+            message = error.format_message().removeprefix("Invalid value: ")
+            return _report(message, 2, hint=f"see '{where} --help'")
         except _ClickError as error:
             return _report(error.format_message(), 1)
         except typer.Abort:
@@ -123,7 +123,8 @@ def run(arguments: list[str]) -> int:
         except Exception as error:
             if os.environ.get("BUTTRESS_TRACEBACK"):
                 raise
-            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            known = isinstance(error, (ValueError, ImportError))
+            kind = "" if known else f"{type(error).__name__}: "
             return _report(f"{kind}{error}", 1)
 
 

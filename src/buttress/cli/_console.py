@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -63,9 +63,13 @@ class Output:
             typer.echo(text, err=True)
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        title: str | None = None,
+        justify: Literal["left", "right"] = "right",
     ) -> None:
-        """Print a table; numbers are aligned to the right."""
+        """Print a table; all columns but the first are aligned as `justify` says."""
         if not self.talks:
             return
         from rich import box
@@ -74,7 +78,7 @@ class Output:
 
         table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
         for index, column in enumerate(columns):
-            table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+            table.add_column(column, justify=justify if index else "left", overflow="fold")
         for row in rows:
             table.add_row(*(str(cell) for cell in row))
         # A pipe or a log has no width; eighty columns would cut the numbers.

@@ -39,11 +39,12 @@ def inspect(
         facts = describe_model(fitted)
     say.say(f"{model}: {facts['class']}, saved {about['saved']} by buttress {about['buttress']}")
     rows = [(name, _short(value)) for name, value in facts.items() if name != "columns"]
-    say.table(["", "value"], rows)
+    say.table(["", ""], rows, justify="left")
     if "columns" in facts:
         say.table(
             ["column", "kind", "learned"],
             [(c["name"], c["kind"], c["learned"]) for c in facts["columns"]],
+            justify="left",
         )
     say.say(f"file: {about['bytes']} bytes, format {about['format']}, sha256 {about['sha256']}")
     say.result({"file": str(model), "about": about, "model": facts})

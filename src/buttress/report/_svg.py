@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 640, 360
-LEFT, RIGHT, TOP, BOTTOM = 62, 16, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 80, 16, 14, 50
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -87,7 +87,7 @@ class Chart:
             f"{escape(x_label)}</text>"
         )
         self.add(
-            f'<text class="axis" transform="translate(14 {middle_y}) rotate(-90)" '
+            f'<text class="axis" transform="translate(16 {middle_y}) rotate(-90)" '
             f'text-anchor="middle">{escape(y_label)}</text>'
         )
 

@@ -27,7 +27,7 @@ def comparison_chart(comparison: Comparison) -> Markup:
     order = np.argsort(comparison.values, kind="stable")
     finite = [high for high in comparison.highs if np.isfinite(high)]
     top = max([*finite, max(comparison.values), 1e-3]) * 1.05
-    row, label_width = 34, 190
+    row, label_width = 34, 216
     bottom = 12 + row * len(order)
     chart = Chart((0.0, 1.0), (0.0, 1.0))
 
