@@ -73,6 +73,8 @@ def make_geometry(kernel: Kernel, data: TrainingSet) -> Geometry:
     dense = not sparse.issparse(X)
     if kernel.name == "linear" and dense and X.shape[1] < X.shape[0]:
         return Geometry(features=X)
+    if kernel.name == "precomputed":
+        return Geometry(kernel.gram(X))  # symmetric to the precision it comes in
     return Geometry(kernel.gram(X.astype(np.float64)))
 
 

@@ -1,0 +1,293 @@
+"""The uncertainty-set classifier with its radius and kernel width chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import check_scoring
+
+from buttress._arrays import Array
+from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._set_machines import (
+    BIASES,
+    choose_bias,
+    make_set_loss,
+    warn_few_distinct_rows,
+)
+from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
+from buttress.kernels import make_kernel
+from buttress.model_selection._folds import Fold
+from buttress.model_selection._kernel_grid import BaseKernelGridCV
+from buttress.solvers._distance_geometry import Geometry
+from buttress.solvers.distance import distance_path
+
+# The scores, not the solutions, are compared: a held-out sign needs no more digits.
+_PRECISION = 1e-5
+# The grid of an integer `radii`: scores of this size at its ends.
+_SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
+_SPREAD_ROWS = 1000
+
+
+class UncertaintySetClassifierCV(BaseKernelGridCV):
+    """`UncertaintySetClassifier` with `radius` and kernel width chosen by cross-validation.
+
+    Parameters
+    ----------
+    radii : int or array-like, default=20
+        The radii to try, or their number: a logarithmic grid that begins where the scores are
+        small compared with one and ends where they are large.
+    gammas : array-like, default=None
+        Kernel widths to try; None uses `gamma` alone.
+    cv : int, splitter or iterable, default=5
+        Folds as in scikit-learn; an integer means stratified folds.
+    scoring : str or callable, default="accuracy"
+        A scikit-learn scorer.
+    loss, h, omega, nu, bias, kernel, gamma, degree, coef0, kernel_params, class_weight, tol, \
+max_iter
+        As in `UncertaintySetClassifier`.
+    n_jobs : int, default=None
+        Threads for the folds.
+    verbose : int, default=0
+        Positive: a progress bar on a terminal.
+
+    Attributes
+    ----------
+    radii_ : ndarray of shape (n_radii,)
+        The radii tried.
+    radius_ : float
+        The one chosen.
+    gammas_ : ndarray of shape (n_gammas,)
+        The widths tried; NaN for a kernel without one.
+    gamma_ : float or None
+        The width chosen; the widest kernel and then the smallest radius among equals.
+    cv_mean_, cv_std_ : ndarray of shape (n_gammas, n_radii)
+        Mean score over the folds, and its standard error.
+    best_params_, best_score_, best_estimator_, cv_results_
+        As in scikit-learn's searches; ``cv_results_`` has ``params``, ``scores``,
+        ``mean_score`` and ``std_error``.
+    classes_, dual_coef_, intercept_, coef_, support_, support_vectors_, n_support_, kernel_, \
+loss_, rho_, set_weights_, set_levels_, objective_, duality_gap_, duality_gaps_, n_iter_, solver_, \
+n_features_in_, feature_names_in_
+        Of the model refitted on all rows; see `UncertaintySetClassifier`.
+
+    Notes
+    -----
+    One Gram matrix per width; a fold is a pair of index sets into it. In a fold the radii are
+    solved from small to large, each started from the one before: about three Newton steps
+    (n^3/3 operations each) per radius.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from buttress import UncertaintySetClassifierCV
+    >>> X, y = make_moons(120, noise=0.2, random_state=0)
+    >>> model = UncertaintySetClassifierCV(radii=[1.0, 10.0, 100.0], gammas=[0.5, 5.0]).fit(X, y)
+    >>> model.cv_mean_.shape, bool(model.score(X, y) > 0.9)
+    ((2, 3), True)
+    """
+
+    def __init__(
+        self,
+        radii: Any = 20,
+        *,
+        gammas: Any = None,
+        cv: Any = 5,
+        scoring: Any = "accuracy",
+        loss: Any = "ellipsoid",
+        h: float = 0.0,
+        omega: float = 1.0,
+        nu: float = 0.5,
+        bias: str = "error_rate",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.radii = radii
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.h = h
+        self.omega = omega
+        self.nu = nu
+        self.bias = bias
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+        make_set_loss(self.loss, self.h, self.omega, self.nu)
+        check_option("bias", self.bias, BIASES)
+        check_number("tol", self.tol, "(0, inf)")
+        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+        if self.kernel != "precomputed":
+            warn_few_distinct_rows(type(self).__name__, data.X)
+        return {"radius": [float(radius) for radius in self._radii(data)]}
+
+    def _radii(self, data: TrainingSet) -> Array:
+        if isinstance(self.radii, Integral) and not isinstance(self.radii, bool):
+            count = int(check_number("radii", self.radii, "[1, inf)", integer=True))
+            spread = self._spread(data)
+            grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread
+            return np.asarray(grid)
+        try:
+            radii = np.sort(np.asarray(self.radii, dtype=np.float64).ravel())
+        except (TypeError, ValueError):
+            radii = np.empty(0)
+        if len(radii) == 0 or not (np.isfinite(radii) & (radii > 0)).all():
+            raise ValueError(
+                f"radii={self.radii!r} is not accepted: expected a number of radii or positive "
+                "numbers."
+            )
+        return radii
+
+    def _spread(self, data: TrainingSet) -> float:
+        """Root mean squared distance of the rows from their mean in feature space."""
+        kernel = self._make_kernel(data)
+        weight = data.weights / data.weights.sum()
+        take = np.linspace(0, len(weight) - 1, min(len(weight), _SPREAD_ROWS)).astype(int)
+        weight = weight[take] / weight[take].sum()
+        X = data.X[np.ix_(take, take)] if self.kernel == "precomputed" else data.X[take]
+        K = kernel(X).astype(np.float64)
+        variance = float(weight @ np.diagonal(K) - weight @ K @ weight)
+        return float(np.sqrt(variance)) if variance > 0 else 1.0
+
+    def _make_estimator(self, **parameters: Any) -> UncertaintySetClassifier:
+        return UncertaintySetClassifier(
+            self.loss,
+            h=self.h,
+            omega=self.omega,
+            nu=self.nu,
+            bias=self.bias,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            **parameters,
+        )
+
+    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+        """Among equals the widest kernel, then the smallest radius."""
+        best = np.flatnonzero(means >= means.max() - 1e-12)
+        return int(
+            min(best, key=lambda k: (candidates[k]["gamma"] or 0.0, candidates[k]["radius"]))
+        )
+
+    def _fold_scores(
+        self,
+        K: Array,
+        data: TrainingSet,
+        labels: NDArray[Any],
+        fold: Fold,
+        combinations: list[dict[str, Any]],
+    ) -> list[float]:
+        """The score of every radius on one fold, by one path per binary problem."""
+        train, test = fold
+        inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
+        geometry = Geometry(inner)
+        radii = [values["radius"] for values in combinations]
+        weight = data.weights[train]
+        coefs, biases = [], []
+        for target in data.targets[train].T:
+            path = distance_path(
+                geometry,
+                target,
+                loss,
+                radii,
+                sample_weight=weight,
+                max_iter=int(self.max_iter),
+                precision=_PRECISION,
+            )
+            coefs.append([result.coef for result in path])
+            biases.append([choose_bias(result, target, weight, self.bias) for result in path])
+        if self.scoring == "accuracy":
+            return self._accuracies(outer, data, test, np.array(coefs), np.array(biases))
+        options = {} if data.weight is None else {"sample_weight": data.weight[test]}
+        fold_data = replace(
+            data, X=inner, codes=data.codes[train], weight=None, rows=np.arange(len(train))
+        )
+        kernel = make_kernel("precomputed")
+        found = []
+        for k, values in enumerate(combinations):
+            model = self._make_estimator(**values).set_params(kernel="precomputed")
+            dual = np.array([path[k] for path in coefs])
+            model._store_expansion(fold_data, kernel, dual, np.array([b[k] for b in biases]))
+            model.n_features_in_ = len(train)
+            scorer = check_scoring(model, scoring=self.scoring)
+            found.append(float(scorer(model, outer, labels[test], **options)))
+        return found
+
+    @staticmethod
+    def _accuracies(
+        outer: Array, data: TrainingSet, test: Any, coefs: Array, biases: Array
+    ) -> list[float]:
+        """The weighted accuracy of every radius, all at once."""
+        scores = np.matmul(outer.astype(np.float64), coefs.transpose(0, 2, 1)) + biases[:, None]
+        codes = (scores[0] > 0).astype(int) if len(scores) == 1 else scores.argmax(axis=0)
+        right = codes == data.codes[test][:, None]
+        return [float(x) for x in np.average(right, axis=0, weights=data.weights[test])]
+
+    def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
+        super()._refit(data, kernel, K, labels)
+        # the refit saw the Gram matrix of the rows with weight; the user's rows are asked for
+        weights = np.zeros((*np.shape(self.set_weights_)[:-1], data.n_rows))
+        weights[..., data.rows] = self.set_weights_
+        self.set_weights_ = self.best_estimator_.set_weights_ = weights
+        if self.kernel != "precomputed":
+            self.best_estimator_._set_rows = (data.X, data.targets.T, data.weight)
+
+    @property
+    def uncertainty_sets_(self) -> Any:
+        """The sets of the refitted model; see `UncertaintySetClassifier`."""
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError("uncertainty_sets_ needs a fitted model.")
+        return self.best_estimator_.uncertainty_sets_
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> UncertaintySetClassifierCV:
+        """Search the grid, then refit on all rows with the best values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Used in the fits and in the scores of the held-out rows.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y, sample_weight)
+        candidates = self.cv_results_["params"]
+        self.radius_ = float(self.best_params_["radius"])
+        self.radii_ = np.unique([c["radius"] for c in candidates])
+        shape = (-1, len(self.radii_))
+        widths = [np.nan if c["gamma"] is None else c["gamma"] for c in candidates]
+        self.gammas_ = np.array(widths, dtype=np.float64).reshape(shape)[:, 0]
+        self.cv_mean_ = self.cv_results_["mean_score"].reshape(shape)
+        self.cv_std_ = self.cv_results_["std_error"].reshape(shape)
+        return self
