@@ -1,7 +1,7 @@
 """The exponential of many non-positive numbers, in a form that compilers vectorise.
 
-``exp(x) = 2**k exp(r)`` with ``k = round(x / ln 2)`` and a Taylor polynomial for ``exp(r)``,
-``|r| <= ln(2)/2``. Adding 1.5·2**52 rounds to an integer and leaves it in the low bits of the
+``exp(x) = 2**k exp(r)`` with ``k = round(x / ln 2)`` and a polynomial for ``exp(r)``,
+``|r| <= ln(2)/2``, that interpolates at the Chebyshev points. Adding 1.5·2**52 rounds to an integer and leaves it in the low bits of the
 sum, so no conversion instruction is needed, which AVX2 lacks for 64-bit integers. The library
 call is not vectorised inside a compiled loop and costs several times as much.
 """
@@ -56,40 +56,41 @@ def _times_power_of_two(typing_context: Any, value: Any, rounded: Any) -> Any:
 
 @compiled(fastmath={"contract"})
 def exp64(x: Any) -> Any:
-    """``exp(x)`` for ``x <= 0``, to one unit in the last place."""
-    x = max(min(x, 0.0), _LEAST_64)
+    """``exp(x)`` for x up to rounding above 0, to one unit in the last place."""
+    x = max(x, _LEAST_64)
     low = x < _LOW_64
     rounded = x * _INVERSE_LN2 + _ROUND_64
     k = rounded - _ROUND_64
     rounded += _SHIFT_64 if low else 0.0
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    p0 = 1.0 / 2 + r * (1.0 / 6)
-    p1 = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040))
-    p2 = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800))
-    p3 = 1.0 / 479001600 + r * (1.0 / 6227020800)
+    p = 2.7620088445409746e-07 + r * 2.510038549551032e-08
+    p = 2.7557268459997064e-06 + r * p
+    p = 2.4801521295954376e-05 + r * p
+    p = 0.00019841269863053618 + r * p
+    p = 0.0013888888917213717 + r * p
+    p = 0.008333333333330062 + r * p
+    p = 0.04166666666662413 + r * p
+    p = 0.16666666666666669 + r * p
+    p = 0.5000000000000001 + r * p
     # 1 is added last, so that only its rounding is seen
-    p = 1.0 + (r + r2 * (p0 + r2 * (p1 + r4 * (p2 + r4 * p3))))
+    p = 1.0 + (r + r * r * p)
     return _times_power_of_two(p, rounded) * (_SCALE_64 if low else 1.0)
 
 
 @compiled(fastmath={"contract"})
 def exp32(x: Any) -> Any:
-    """``exp(x)`` for a float32 ``x <= 0``, to one unit in the last place."""
-    x = max(min(x, np.float32(0.0)), _LEAST_32)
+    """``exp(x)`` for a float32 of that kind, to one unit in the last place."""
+    x = max(x, _LEAST_32)
     low = x < _LOW_32
     rounded = x * np.float32(_INVERSE_LN2) + _ROUND_32
     k = rounded - _ROUND_32
     rounded += _SHIFT_32 if low else np.float32(0.0)
     r = (x - k * np.float32(0.693359375)) - k * np.float32(-2.12194440e-4)
-    r2 = r * r
-    p = np.float32(1.0 / 720) + r * np.float32(1.0 / 5040)
-    p = np.float32(1.0 / 120) + r * p
-    p = np.float32(1.0 / 24) + r * p
-    p = np.float32(1.0 / 6) + r * p
+    p = np.float32(0.008363179052722578) + r * np.float32(0.0013926183587713494)
+    p = np.float32(0.041666554617204574) + r * p
+    p = np.float32(0.16666576989698775) + r * p
     p = np.float32(0.5) + r * p
-    p = np.float32(1.0) + (r + r2 * p)
+    p = np.float32(1.0) + (r + r * r * p)
     return _times_power_of_two(p, rounded) * (_SCALE_32 if low else np.float32(1.0))
 
 

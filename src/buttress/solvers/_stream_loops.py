@@ -334,6 +334,12 @@ def correct_exponents(
         cut = max(depth, noise * reach) if reach > limit else near * reach
         if cut == 0.0:
             continue
+        # a loop without branches, which costs next to nothing, spares most rows the other one
+        suspects = 0
+        for j in range(m):
+            suspects += 1 if E[i, j] > -cut else 0
+        if suspects == 0:
+            continue
         for j in range(m):
             if E[i, j] > -cut:
                 pair = size_x[i] + size_z[j]
