@@ -82,16 +82,20 @@ def matching_centres(example: int, random: np.random.Generator, tolerance: float
     target = _BAYES[example]
     while True:
         sample = make_mixture(4000, example=example, random_state=int(random.integers(2**31 - 1)))
-        posterior = sample.eta(sample.X)
-        rough = np.minimum(posterior, 1 - posterior).mean()
-        if abs(rough - target) < 3 * tolerance and abs(sample.bayes_error - target) < tolerance:
-            return sample.centers
+        # Most draws are far off, which a few points show.
+        for points, factor in ((400, 10), (4000, 3)):
+            posterior = sample.eta(sample.X[:points])
+            if abs(np.minimum(posterior, 1 - posterior).mean() - target) > factor * tolerance:
+                break
+        else:
+            if abs(sample.bayes_error - target) < tolerance:
+                return sample.centers
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     example, n, repeat = arguments["example"], arguments["n"], arguments["repeat"]
     random = generator(plan.seed, example, n, repeat)
-    centers = matching_centres(example, random, 0.02 if plan.quick else 0.003)
+    centers = matching_centres(example, random, 1.0 if plan.quick else 0.003)
     seeds = seed_of(plan.seed, example, n, repeat, 1), seed_of(plan.seed, example, n, repeat, 2)
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
