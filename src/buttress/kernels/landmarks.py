@@ -132,9 +132,14 @@ def _by_leverage(
     kernel: Kernel, X: Any, n_landmarks: int, rng: np.random.Generator, w: Array
 ) -> IntArray:
     scores = ridge_leverage_scores(kernel, X, max(1, n_landmarks // 2), rng)
-    keys = rng.exponential(size=len(w)) / np.maximum(w * scores, np.finfo(float).tiny)
-    # The smallest exponential clocks are a sample without replacement, by these weights.
-    return np.sort(np.argpartition(keys, n_landmarks - 1)[:n_landmarks])
+    clocks = rng.exponential(size=len(w))
+    share = w * scores
+    drawn = share > 0
+    clocks[drawn] /= share[drawn]
+    clocks[~drawn] = np.inf
+    # The earliest exponential clocks are a sample without replacement, by these weights.
+    earliest = np.argpartition(clocks, n_landmarks - 1)[:n_landmarks]
+    return np.sort(earliest[drawn[earliest]])
 
 
 def ridge_leverage_scores(kernel: Kernel, X: Any, n_pilot: int, rng: np.random.Generator) -> Array:

@@ -275,7 +275,7 @@ def connect(address: str | None = None, **options: Any) -> Any:
     except ImportError as error:
         raise ImportError("Dask clusters need distributed: pip install buttress[dask]") from error
     if address is None or address == "local":
-        return Client(LocalCluster(**({"dashboard_address": None} | options)))
+        return Client(LocalCluster(**({"dashboard_address": ":0"} | options)))
     try:
         return Client(address, **({"timeout": "10s"} | options))
     except (OSError, ValueError) as error:

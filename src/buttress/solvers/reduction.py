@@ -208,7 +208,7 @@ class ColumnSolver:
         start: Array | None = None,
         linear: Array | None = None,
     ) -> ColumnSolution:
-        """Minimise every column, with `linear` as its linear term (given coordinates)."""
+        """Minimise every column; `linear` (given coordinates) replaces its linear term."""
         tolerance = np.maximum(tolerance, _LEAST_TOLERANCE[self.objective.source.dtype])
         cold = start is None
         begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
@@ -217,7 +217,7 @@ class ColumnSolver:
             begin = self._prepare(begin, cold)
         else:
             begin = self.objective.from_given(begin)
-        objective = self.objective.with_linear(linear)
+        objective = self.objective if linear is None else self.objective.with_linear(linear)
         assert self.metric is not None
         if self.method == "lbfgs":
             state = _run(objective, begin, self.metric, tolerance, max_passes, memory=20)
