@@ -19,9 +19,9 @@ from buttress.losses import (
 )
 
 # %%
-# For noisy labels: the hinge rises for ever, the leaky hockey stick flattens (its derivative
-# tends to zero), and the ramp stops. A row with a wrong label that lies far on the other side
-# pulls with full force, with little, or not at all.
+# To the left of 1 the hinge and the leaky hockey stick are the same line: a row with a wrong label
+# pulls with full force, however far it lies. The ramp stops, so that such a row is ignored. To the
+# right of 1 the leaky hockey stick goes on falling, like minus a logarithm: every row keeps a say.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 robust = {"hinge": Hinge(), "leaky hockey stick": LeakyHockeyStick(), "ramp, s=-1": Ramp(-1.0)}
