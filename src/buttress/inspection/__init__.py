@@ -9,6 +9,7 @@ _HOME = {
     "RademacherDisplay": "rademacher",
     "RejectRegionDisplay": "reject",
     "RiskCoverageDisplay": "reject",
+    "StreamDisplay": "stream",
 }
 
 __all__ = list(_HOME)
