@@ -80,6 +80,7 @@ class LeakyProblem:
     loss: Any
     fit_intercept: bool
     tol: float
+    path_tol: float
     max_iter: int
     solver: str
     n_jobs: int | None
@@ -107,7 +108,7 @@ class LeakyProblem:
             self.loss,
             weight=self.data.weight,
             fit_intercept=self.fit_intercept,
-            tol=self.tol,
+            tol=self.path_tol,
             max_iter=self.max_iter,
             method=self.solver,
             n_threads=effective_n_jobs(self.n_jobs),
@@ -232,7 +233,9 @@ class LeakyProblem:
         )
 
 
-def make_problem(estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any) -> LeakyProblem:
+def make_problem(
+    estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any, path_tol: float = 0.0
+) -> LeakyProblem:
     """Compute the Gram matrix (or features) of the rows, once for the whole fit."""
     X = data.X
     if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
@@ -247,6 +250,7 @@ def make_problem(estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any) -
         loss,
         estimator.fit_intercept,
         estimator.tol,
+        max(estimator.tol, path_tol),
         estimator.max_iter,
         estimator.solver,
         estimator.n_jobs,

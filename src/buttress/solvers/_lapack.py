@@ -25,18 +25,20 @@ def _lapack(name: str, n_arguments: int) -> types.ExternalFunction:
     return types.ExternalFunction(_PREFIX + name, signature)
 
 
-_dpotrf = _lapack("dpotrf", 5)
-_dpotrs = _lapack("dpotrs", 8)
+_dpotrf, _dpotrs = _lapack("dpotrf", 5), _lapack("dpotrs", 8)
+
+
+# LAPACK reads Fortran order: the lower triangle of a C-ordered matrix is its upper triangle.
+_UPPER = np.uint8(ord("U"))
 
 
 @compiled()
 def cholesky_in_place(a: Array) -> int:
-    """Factorise the symmetric matrix of which `a` (C order) holds the lower triangle.
+    """Factorise the symmetric matrix of which `a` (C order, float64) holds the lower triangle.
 
     Returns 0, or the order of the first minor that is not positive definite.
     """
-    # A C-ordered lower triangle is LAPACK's (Fortran-ordered) upper triangle.
-    uplo = np.full(1, 85, dtype=np.uint8)
+    uplo = np.full(1, _UPPER)
     n = np.full(1, a.shape[0], dtype=np.int32)
     info = np.zeros(1, dtype=np.int32)
     _dpotrf(uplo.ctypes, n.ctypes, a.ctypes, n.ctypes, info.ctypes)
@@ -46,17 +48,9 @@ def cholesky_in_place(a: Array) -> int:
 @compiled()
 def cholesky_solve(factor: Array, right: Array) -> None:
     """Overwrite the rows of `right` (C order, one right-hand side a row) with solutions."""
-    uplo = np.full(1, 85, dtype=np.uint8)
+    uplo = np.full(1, _UPPER)
     n = np.full(1, factor.shape[0], dtype=np.int32)
-    n_right = np.full(1, right.shape[0], dtype=np.int32)
+    m = np.full(1, right.shape[0], dtype=np.int32)
     info = np.zeros(1, dtype=np.int32)
-    _dpotrs(
-        uplo.ctypes,
-        n.ctypes,
-        n_right.ctypes,
-        factor.ctypes,
-        n.ctypes,
-        right.ctypes,
-        n.ctypes,
-        info.ctypes,
-    )
+    ld, size, b = n.ctypes, n.ctypes, right.ctypes
+    _dpotrs(uplo.ctypes, size, m.ctypes, factor.ctypes, ld, b, ld, info.ctypes)

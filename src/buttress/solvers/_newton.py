@@ -105,6 +105,20 @@ def _best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
 
 
 @compiled()
+def _solve_active(K: Array, active: Array, d: Array, right: Array) -> None:
+    """Overwrite the rows of `right` with the solutions of ``(I + D K_AA D) x = right``."""
+    m = d.size
+    B = np.empty((m, m))
+    for j in range(m):
+        row = K[active[j]]
+        for k in range(j):
+            B[j, k] = d[j] * d[k] * row[active[k]]
+        B[j, j] = 1.0 + d[j] * d[j] * row[active[j]]
+    cholesky_in_place(B)
+    cholesky_solve(B, right)
+
+
+@compiled()
 def _kernel_step(
     K: Array,
     y: Array,
@@ -142,14 +156,7 @@ def _kernel_step(
         d[j] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
         right[0, j] = d[j] * (y[i] * (t[i] / kappa[i] + u[i]) - g[i])
         right[1, j] = d[j]
-    B = np.empty((m, m))
-    for j in range(m):
-        row = K[active[j]]
-        for k in range(j + 1):
-            B[j, k] = d[j] * d[k] * row[active[k]]
-        B[j, j] += 1.0
-    cholesky_in_place(B)
-    cholesky_solve(B, right)
+    _solve_active(K, active[:m], d, right)
     b = 0.0
     if fit_intercept:
         b = (np.dot(d, right[0]) + total_fixed) / np.dot(d, right[1])

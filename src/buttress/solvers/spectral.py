@@ -29,7 +29,7 @@ from buttress.solvers._geometry import Eigenbasis, Geometry
 from buttress.solvers._newton import interpreted_newton_path, newton_path
 
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
-_NEWTON_ROWS = 250
+_NEWTON_ROWS = 200
 _NEWTON_FEATURES = 150
 # Penalties are never taken in larger steps than this: a tiny one from nowhere fails.
 _LARGEST_RATIO = 10.0
@@ -37,7 +37,7 @@ _LARGEST_RATIO = 10.0
 _STRIDE = 6
 _COLUMN_TOL = 1e-10
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
-_COLUMN_SHARE = 1 / 6
+_COLUMN_SHARE = 1 / 3
 _NEWTON_ITERATIONS = 100
 
 
@@ -387,7 +387,7 @@ class _ColumnSolver:
                 fit_intercept=self.fit_intercept,
                 start=(start[0][mine], start[1][mine]),
                 tol=_COLUMN_TOL,
-                max_iter=max(20, int(_COLUMN_SHARE * len(self.W))),
+                max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
             )
 
         with threadpool_limits(limits=1, user_api="blas"):
