@@ -93,7 +93,8 @@ def test_the_model_is_the_minimum_on_the_mapped_rows(expected) -> None:
     phi = transform(objective.reader.features, X)
     target = np.where(Y == "yes", 1.0, -1.0)
     train = FOLDS.train(np.arange(N))
-    for c, (fold, alpha) in enumerate(zip(objective.columns.fold, objective.columns.alpha)):
+    columns = objective.columns
+    for c, (fold, alpha) in enumerate(zip(columns.fold, columns.alpha, strict=True)):
         w, b = found.theta[:-1, c], found.theta[-1, c]
         inside = train[:, fold]
         slope = LeakyHockeyStick().derivative(target * (phi @ w + b)) * target / inside.sum()
@@ -137,15 +138,11 @@ class _Killing(DaskBlocks):
     def sum(self, task):
         self.passes += 1
         if self.passes == 4:
-            futures = [
-                self.client.submit(os.getpid, pure=False, workers=[w]) for w in self._names()
-            ]
-            os.kill(self.client.gather(futures)[0], signal.SIGKILL)
+            worker = next(iter(self.client.scheduler_info(n_workers=-1)["workers"]))
+            process = self.client.submit(os.getpid, pure=False, workers=[worker])
+            os.kill(process.result(), signal.SIGKILL)
             self.killed = True
         return super().sum(task)
-
-    def _names(self) -> list[str]:
-        return list(self.client.scheduler_info(n_workers=-1)["workers"])
 
 
 def test_weights_chunks_and_columns_that_do_not_match_are_named(frame) -> None:
@@ -179,7 +176,7 @@ def test_bad_values_name_chunk_and_column(frame) -> None:
 
 
 def test_no_scheduler_at_the_address() -> None:
-    with pytest.raises(ConnectionError, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         connect("tcp://127.0.0.1:9", timeout="1s")
 
 

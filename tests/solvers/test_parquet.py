@@ -61,10 +61,12 @@ def test_rows_by_number_touch_only_their_row_groups(folder: Path) -> None:
 
 def test_arrow_files_and_single_precision(tmp_path: Path) -> None:
     table = pa.table({"a": FRAME.a.astype("float32"), "y": FRAME.y == "yes"})
-    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            for batch in table.to_batches(max_chunksize=16):
-                writer.write_batch(batch)
+    with (
+        pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
+        for batch in table.to_batches(max_chunksize=16):
+            writer.write_batch(batch)
     source = ParquetBlocks(tmp_path / "x.arrow", "y")
     assert source.dtype == np.float32
     blocks = read(source)
@@ -105,7 +107,7 @@ def test_a_missing_value_names_file_row_group_and_column(folder: Path) -> None:
 
 
 def test_what_is_no_data_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="none.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
         find_files(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="no Parquet or Arrow files"):
         find_files(tmp_path)

@@ -258,19 +258,22 @@ class ApproximationMixin:
             return resolve_gamma("median", block.X, block.weight)
         return resolve_gamma(gamma, np.empty((0, p)))
 
-    def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
-        """Fix the kernel's width, choose landmarks or draw frequencies."""
-        source, p = fit.source, fit.source.n_features
-        width = self._scaled_width(fit, gamma)
+    def _scaled_similarity(self, fit: ScaledFit, gamma: Any = None) -> Kernel:
+        """The kernel with its width fixed from all rows."""
         dense = fit.data is None or not sparse.issparse(fit.data.X)
-        kernel = make_kernel(
+        return make_kernel(
             self.kernel,
-            gamma=width,
+            gamma=self._scaled_width(fit, gamma),
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,
             center=fit.summary.mean if dense else None,
         )
+
+    def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
+        """Fix the kernel's width, choose landmarks or draw frequencies."""
+        source, p = fit.source, fit.source.n_features
+        kernel = self._scaled_similarity(fit, gamma)
         rows, codes = np.empty(0, dtype=int), np.empty(0, dtype=int)
         features: FeatureMap
         if fit.name is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
+from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._set_machines import (
     BIASES,
@@ -24,7 +26,9 @@ from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
 from buttress.kernels import make_kernel
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
+from buttress.model_selection._scaled_grid import search_scaled, set_candidates
 from buttress.solvers._distance_geometry import Geometry
+from buttress.solvers.blocks import take_rows
 from buttress.solvers.distance import distance_path
 
 # The scores, not the solutions, are compared: a held-out sign needs no more digits.
@@ -34,7 +38,7 @@ _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
 _SPREAD_ROWS = 1000
 
 
-class UncertaintySetClassifierCV(BaseKernelGridCV):
+class UncertaintySetClassifierCV(ApproximationMixin, BaseKernelGridCV):
     """`UncertaintySetClassifier` with `radius` and kernel width chosen by cross-validation.
 
     Parameters
@@ -51,6 +55,9 @@ class UncertaintySetClassifierCV(BaseKernelGridCV):
     loss, h, omega, nu, bias, kernel, gamma, degree, coef0, kernel_params, class_weight, tol, \
 max_iter
         As in `UncertaintySetClassifier`.
+    approximation, n_components, landmarks, memory_limit, random_state
+        As in `UncertaintySetClassifier`. An integer `cv` then means folds drawn by row number and
+        `random_state`, and all folds and radii ride in the same passes over the rows.
     n_jobs : int, default=None
         Threads for the folds.
     verbose : int, default=0
@@ -112,6 +119,11 @@ n_features_in_, feature_names_in_
         class_weight: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -132,23 +144,30 @@ n_features_in_, feature_names_in_
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+    def _check_parameters(self) -> None:
         make_set_loss(self.loss, self.h, self.omega, self.nu)
         check_option("bias", self.bias, BIASES)
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+
+    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+        self._check_parameters()
         if self.kernel != "precomputed":
             warn_few_distinct_rows(type(self).__name__, data.X)
-        return {"radius": [float(radius) for radius in self._radii(data)]}
+        return {"radius": [float(radius) for radius in self._radii(lambda: self._spread(data))]}
 
-    def _radii(self, data: TrainingSet) -> Array:
+    def _radii(self, spread: Callable[[], float]) -> Array:
         if isinstance(self.radii, Integral) and not isinstance(self.radii, bool):
             count = int(check_number("radii", self.radii, "[1, inf)", integer=True))
-            spread = self._spread(data)
-            grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread
+            grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread()
             return np.asarray(grid)
         try:
             radii = np.sort(np.asarray(self.radii, dtype=np.float64).ravel())
@@ -168,9 +187,15 @@ n_features_in_, feature_names_in_
         take = np.linspace(0, len(weight) - 1, min(len(weight), _SPREAD_ROWS)).astype(int)
         weight = weight[take] / weight[take].sum()
         X = data.X[np.ix_(take, take)] if self.kernel == "precomputed" else data.X[take]
-        K = kernel(X).astype(np.float64)
-        variance = float(weight @ np.diagonal(K) - weight @ K @ weight)
-        return float(np.sqrt(variance)) if variance > 0 else 1.0
+        return _root_variance(kernel(X).astype(np.float64), weight)
+
+    def _scaled_spread(self, scaled: ScaledFit) -> float:
+        """The same from rows in blocks."""
+        n = scaled.source.n_rows
+        taken = take_rows(scaled.source, np.linspace(0, n - 1, min(n, _SPREAD_ROWS)).astype(int))
+        weight = np.ones(len(taken)) if taken.weight is None else taken.weight
+        K = self._scaled_similarity(scaled)(taken.X).astype(np.float64)
+        return _root_variance(K, weight / weight.sum())
 
     def _make_estimator(self, **parameters: Any) -> UncertaintySetClassifier:
         return UncertaintySetClassifier(
@@ -267,6 +292,7 @@ n_features_in_, feature_names_in_
             raise AttributeError("uncertainty_sets_ needs a fitted model.")
         return self.best_estimator_.uncertainty_sets_
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> UncertaintySetClassifierCV:
         """Search the grid, then refit on all rows with the best values.
 
@@ -281,7 +307,20 @@ n_features_in_, feature_names_in_
         -------
         self
         """
-        super().fit(X, y, sample_weight)
+        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
+        if scaled is None:
+            super().fit(X, y, sample_weight)
+        else:
+            self._check_parameters()
+            radii = self._radii(lambda: self._scaled_spread(scaled))
+            search_scaled(
+                self,
+                scaled,
+                [{"radius": float(radius)} for radius in radii],
+                [None] if self.gammas is None else list(self.gammas),
+                set_candidates(self, make_set_loss(self.loss, self.h, self.omega, self.nu)),
+                scoring=self.scoring,
+            )
         candidates = self.cv_results_["params"]
         self.radius_ = float(self.best_params_["radius"])
         self.radii_ = np.unique([c["radius"] for c in candidates])
@@ -291,3 +330,8 @@ n_features_in_, feature_names_in_
         self.cv_mean_ = self.cv_results_["mean_score"].reshape(shape)
         self.cv_std_ = self.cv_results_["std_error"].reshape(shape)
         return self
+
+
+def _root_variance(K: Array, weight: Array) -> float:
+    variance = float(weight @ np.diagonal(K) - weight @ K @ weight)
+    return float(np.sqrt(variance)) if variance > 0 else 1.0
