@@ -323,12 +323,14 @@ def _start_patterns(K: Array, y: Array, signs: Array, n_starts: int, rng: Any) -
 
 
 def _checked_sample(K: Any, y: Any) -> tuple[SharedMatrix, Array]:
-    K = np.array(K, dtype=np.float64)
+    K = np.asarray(K)
+    K = K if K.dtype == np.float32 else K.astype(np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
         raise ValueError(f"K must be a non-empty square matrix, got shape {K.shape}.")
     if not np.isfinite(K).all():
         raise ValueError("K must be finite: it contains NaN or infinity.")
     check_positive_semidefinite(K)
+    K = K.astype(np.float64)
     return share_matrix((K + K.T) / 2.0), _checked_pm_one("y", y, (len(K),))
 
 
