@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array
 from buttress.losses import SmoothLoss, require
@@ -234,7 +235,15 @@ def solve_penalised_distance(
 
 
 def _threads(n: int) -> Any:
-    return threadpool_limits(limits=1, user_api="blas") if n < _ONE_THREAD_BELOW else nullcontext()
+    return (
+        _controller().limit(limits=1, user_api="blas") if n < _ONE_THREAD_BELOW else nullcontext()
+    )
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    # looking for the BLAS libraries takes longer than a small problem
+    return ThreadpoolController()
 
 
 class _Problem:
