@@ -31,6 +31,8 @@ COMMANDS = {
 _UsageError: Any = typer.BadParameter.__base__
 _ClickError: Any = _UsageError.__base__
 
+_INTERRUPTED = "interrupted; no output file was changed"
+
 
 def _available() -> list[str]:
     return [name for name in COMMANDS if find_spec(f"buttress.cli.{name}") is not None]
@@ -98,8 +100,8 @@ def run(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = warn_in_one_line
         try:
-            code = app(arguments, prog_name="buttress", standalone_mode=False)
-            return int(code or 0)
+            code = int(app(arguments, prog_name="buttress", standalone_mode=False) or 0)
+            return _report(_INTERRUPTED, 1) if code == 130 else code
         except _UsageError as error:
             if not arguments or type(error).__name__ == "NoArgsIsHelpError":
                 typer.echo(error.format_message())
@@ -110,10 +112,8 @@ def run(arguments: list[str]) -> int:
             return _report(message, 2, hint=f"see '{where} --help'")
         except _ClickError as error:
             return _report(error.format_message(), 1)
-        except typer.Abort:
-            return _report("interrupted", 1)
-        except KeyboardInterrupt:
-            return _report("interrupted; no output file was changed", 1)
+        except (typer.Abort, KeyboardInterrupt):
+            return _report(_INTERRUPTED, 1)
         except CommandError as error:
             return _report(str(error), error.code)
         except OSError as error:

@@ -237,13 +237,10 @@ def find_suspects(
     ndarray of bool
         Which rows are listed.
     """
-    from buttress import RampClassifier
-
     X, y = encoded[rows], labels[rows]
     if search is None:
         search = make_estimator("ramp", seed=seed, folds=folds).fit(X, y)
-    chosen = {name: search.best_params_[name] for name in ("C", "s", "gamma")}
-    found = RampClassifier(**chosen, random_state=seed).suspects(X, y, cv=folds, fdr=_FDR)
+    found = search.suspects(X, y, cv=folds, fdr=_FDR)
     flagged = np.zeros(len(labels), dtype=bool)
     flagged[rows[found.selected]] = True
     suggested = _suggested(search, X, y, found.selected)

@@ -135,7 +135,9 @@ def run_models(split: Split, seed: int, say: Output) -> tuple[dict[str, Any], li
     with progress("fitting", len(KINDS), say.verbose) as advance:
         for kind in KINDS:
             start = time.perf_counter()
-            model = TableClassifier(make_estimator(kind, d=D, seed=seed)).fit(train, split.y_train)
+            cost = cost_on_noisy_labels(D, models["ramp"].estimator_) if kind == "reject" else D
+            estimator = make_estimator(kind, d=cost, seed=seed)
+            model = TableClassifier(estimator).fit(train, split.y_train)
             seconds = time.perf_counter() - start
             models[kind] = model
             judged.append(
@@ -152,6 +154,25 @@ def run_models(split: Split, seed: int, say: Output) -> tuple[dict[str, Any], li
             )
             advance(1)
     return models, judged
+
+
+def cost_on_noisy_labels(d: float, ramp: Any) -> float:
+    """The cost of no answer to train with, so that it is `d` on clean labels.
+
+    When a share r of the labels is wrong, an answer that is wrong with probability e contradicts
+    its label with probability r + (1 - 2 r) e. A row is better left unanswered where e > d, hence
+    where its label is contradicted with probability above r + (1 - 2 r) d.
+
+    Parameters
+    ----------
+    d : float
+        Cost on clean labels.
+    ramp : fitted RampClassifierCV
+        Has an estimate of the share of wrong labels.
+    """
+    rates = list(ramp.noise_rates_.values())
+    rate = min(sum(rates) / len(rates), 0.45)
+    return rate + (1 - 2 * rate) * d
 
 
 def summary(each: Judged) -> dict[str, Any]:
@@ -231,7 +252,9 @@ def make_report(
             D,
             best.kind,
             f"Fitted to {len(split.y_train)} rows with flipped labels, judged on "
-            f"{len(split.y_test)} others with clean labels (Clopper-Pearson intervals).",
+            f"{len(split.y_test)} others with clean labels (Clopper-Pearson intervals). The double "
+            f"ramp was trained with the cost {models['reject'].estimator_.d:.2f}, which the share "
+            f"of wrong labels estimated by the ramp classifier turns into {D:g} on clean labels.",
         ),
         path=_report.path_section(models["leaky"].estimator_),
         coverage=Coverage.from_answers(

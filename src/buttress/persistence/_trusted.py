@@ -58,6 +58,7 @@ _OWN = frozenset(
         "buttress.solvers.stream.PARampRule",
         "buttress.solvers.stream.PegasosRule",
         "buttress.solvers.stream.PerceptronRule",
+        "buttress.theory.rademacher.RademacherCurve",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",
     }
