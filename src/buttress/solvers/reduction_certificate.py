@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,7 +42,9 @@ class _DualPass:
         return value, vector
 
 
-def duality_gaps(objective: Objective, theta: Array) -> tuple[Array, Array]:
+def duality_gaps(
+    objective: Objective, theta: Array, radius: Array | None = None
+) -> tuple[Array, Array]:
     """Distance of every column from its minimum, at most, and the objectives.
 
     The slopes of the loss at the solution, scaled on one side of each offset until they
@@ -53,6 +55,8 @@ def duality_gaps(objective: Objective, theta: Array) -> tuple[Array, Array]:
     objective : Objective
         In the coordinates of its feature map.
     theta : array of shape (parameters, columns)
+    radius : array of shape (columns,), optional
+        Bounds on the norm of w in place of penalties, which are then ignored.
 
     Returns
     -------
@@ -61,6 +65,9 @@ def duality_gaps(objective: Objective, theta: Array) -> tuple[Array, Array]:
     objectives : array of shape (columns,)
     """
     m, everything = objective.n_components, np.arange(len(objective.columns))
+    if radius is not None:
+        free = replace(objective.columns, alpha=np.zeros(len(everything)))
+        objective = replace(objective, columns=free)
     value, _, by_side = objective.parts(theta, everything)
     loss, rows = objective.rows.loss, objective.rows
     inner = getattr(loss, "loss", loss)
@@ -81,7 +88,9 @@ def duality_gaps(objective: Objective, theta: Array) -> tuple[Array, Array]:
     vector = vector / weight
     if objective.linear is not None:
         vector = vector + objective.linear[:m]
-    dual = -conjugate / weight - (vector**2).sum(axis=0) / (4.0 * columns.alpha)
+    square = (vector**2).sum(axis=0)
+    norm_term = square / (4.0 * columns.alpha) if radius is None else radius * np.sqrt(square)
+    dual = -conjugate / weight - norm_term
     gaps = np.where(np.isfinite(factors).all(axis=(0, 1)), value - dual, np.inf)
     return np.maximum(gaps, 0.0), value
 

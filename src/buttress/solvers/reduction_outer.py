@@ -22,6 +22,7 @@ from buttress.solvers.reduction import (
     sample_of,
     solve_columns,
 )
+from buttress.solvers.reduction_certificate import duality_gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +210,8 @@ def solve_radius_columns(
     search = _PenaltySearch(n_columns)
     logs = np.log(top)
     floor = logs + np.log(_NO_PENALTY)
-    gap, value = np.full(n_columns, np.inf), np.zeros(n_columns)
-    good = np.ones(n_columns, dtype=bool)
+    value: Array = np.zeros(n_columns)
+    bound = np.full(n_columns, np.inf)
     penalty, active = np.exp(logs), np.ones(n_columns, dtype=bool)
     passes, used = 0, ""
     live = everything
@@ -222,14 +223,14 @@ def solve_radius_columns(
         )
         passes += found.n_iter
         used = used or found.method
-        theta[:, live], good[live] = found.theta, found.converged
+        theta[:, live] = found.theta
         norm = np.linalg.norm(found.theta[:m], axis=0)
         mu = np.exp(logs[live])
         value[live] = found.objective - mu * norm**2
         inside = norm <= radius[live]
         free = inside & (logs[live] <= floor[live])
         slack = 2.0 * mu * norm * np.maximum(radius[live] - norm, 0.0)
-        gap[live] = np.where(inside, slack, np.inf) + found.gap
+        bound[live] = np.where(inside, slack, np.inf) + found.gap
         penalty[live], active[live] = mu, ~free
         enough = inside & (slack <= tol * (1.0 + np.abs(value[live])))
         goal = tol * (1.0 + np.abs(value[live]))
@@ -237,15 +238,26 @@ def solve_radius_columns(
         aim = np.log(radius[live]) - np.minimum(goal / (6.0 * mu * radius[live] ** 2), 0.1)
         going = ~(enough | free)
         guess = search.next(live, logs[live], np.log(np.maximum(norm, 1e-300)), aim, inside)
+        # A bracket of this width is all rounding of the norms.
+        going &= ~search.closed(live)
         live = live[going]
         if len(live) == 0:
             break
         logs[live] = np.maximum(guess[going], floor[live])
-    done = np.ones(n_columns, dtype=bool)
-    done[live] = False
-    return RadiusColumns(
-        ColumnSolution(theta, value, gap, done & good, passes, used), penalty, active
-    )
+    # Inside to the last digit: the point that is returned keeps to the bound.
+    norm = np.linalg.norm(theta[:m], axis=0)
+    theta[:m] *= np.minimum(1.0, radius / np.maximum(norm, 1e-300))
+    gap, value = duality_gaps(objective, theta, radius)
+    # Where the bound holds nothing back the dual point is only as good as a zero gradient
+    # times the radius; the penalty's own bound is sharper there.
+    gap = np.fmin(gap, bound)
+    done = gap <= np.maximum(10.0 * tol, _rounding(objective)) * (1.0 + np.abs(value))
+    return RadiusColumns(ColumnSolution(theta, value, gap, done, passes, used), penalty, active)
+
+
+def _rounding(objective: Objective) -> float:
+    """What the gap of a single-precision model can be."""
+    return 1e-4 if objective.source.dtype == np.float32 else 0.0
 
 
 class _PenaltySearch:
@@ -256,6 +268,10 @@ class _PenaltySearch:
         self.high = np.full(n_columns, np.inf)
         self.last = np.full((2, n_columns), np.nan)  # the previous penalty and norm
         self.miss = np.full(n_columns, np.inf)
+
+    def closed(self, columns: IntArray) -> BoolArray:
+        """Whether the bracket leaves no room."""
+        return np.asarray(self.high[columns] - self.low[columns] <= 1e-9)
 
     def next(
         self, columns: IntArray, logs: Array, norms: Array, aim: Array, inside: BoolArray
