@@ -170,7 +170,7 @@ class RadiusColumns:
 
 
 # Penalties below this share of the first are as good as none.
-_NO_PENALTY = 1e-8
+_NO_PENALTY = 1e-10
 
 
 def solve_radius_columns(
@@ -252,6 +252,7 @@ def solve_radius_columns(
     # times the radius; the penalty's own bound is sharper there.
     gap = np.fmin(gap, bound)
     done = gap <= np.maximum(10.0 * tol, _rounding(objective)) * (1.0 + np.abs(value))
+    done |= ~active
     return RadiusColumns(ColumnSolution(theta, value, gap, done, passes, used), penalty, active)
 
 
