@@ -191,12 +191,9 @@ def solve_maximum_margin(
             hessian += (kappa / d) * (m.covariance - np.outer(image, image) / d**2)
         step = -linalg.solve(hessian, gradient, assume_a="pos")
         slope, here, length = float(gradient @ step), value(w), 1.0
-        while value(w + length * step) > here + 1e-4 * length * slope + 1e-13 * abs(here):
+        # close to the solution the values differ by rounding only and full steps are safe
+        while size > 1e-5 * distance and (value(w + length * step) > here + 1e-4 * length * slope):
             length *= 0.5
-            if length < 1e-8:
-                break
-        if length < 1e-8:
-            break
         w = w + length * step
     scaled = (2.0 / margin) * w / float(np.linalg.norm(w))
     objective = 2.0 / margin**2
