@@ -14,7 +14,7 @@ from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator, standardised
 from buttress.kernels import make_kernel, resolve_gamma
 
-PAPER = 'C. P. Diehl, "Characterizing generalization error with the Rademacher penalty", 2009.'
+PAPER = 'C. P. Diehl, "Rademacher penalty optimization with the generalized ramp loss", 2009.'
 _SETS = ("sonar", "ionosphere", "heart_ida")
 _SLOPES = (0.1, 0.3, 1.0)
 

@@ -79,7 +79,7 @@ class GeneralizedRamp(_SplitRamp):
 
     References
     ----------
-    C. P. Diehl, "Characterizing generalization error with the Rademacher penalty", 2009.
+    C. P. Diehl, "Rademacher penalty optimization with the generalized ramp loss", 2009.
 
     Examples
     --------

@@ -97,7 +97,7 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    C. P. Diehl, "Characterizing generalization error with the Rademacher penalty", 2009.
+    C. P. Diehl, "Rademacher penalty optimization with the generalized ramp loss", 2009.
 
     Examples
     --------
