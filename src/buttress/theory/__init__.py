@@ -7,18 +7,27 @@ from buttress.theory.calibration import Calibration, calibration, psi_transform
 from buttress.theory.set_calibration import SetCalibration, set_calibration
 
 _HOME = {
+    "Ellipsoid": "uncertainty_sets",
+    "EllipsoidLevels": "set_revision",
     "MarginDirections": "margins",
     "PenaltyAt": "rademacher",
+    "QuadraticWeights": "set_revision",
     "RademacherCurve": "rademacher",
+    "RevisedLoss": "set_revision",
     "UncertaintySet": "uncertainty_sets",
     "admissible_schedule": "consistency",
+    "confidence_region": "uncertainty_sets",
+    "convex_hull": "uncertainty_sets",
     "excess_risk_bound": "bounds",
     "existence_radius": "bounds",
     "generalization_bound": "bounds",
     "margin_directions": "margins",
     "noise_condition": "consistency",
     "rademacher_penalty": "rademacher",
+    "radius_schedule": "_radius",
+    "reduced_hull": "uncertainty_sets",
     "reject_risk_bound": "bounds",
+    "revise_uncertainty_set": "set_revision",
     "risk_is_finite": "consistency",
     "schedule_is_admissible": "consistency",
 }
