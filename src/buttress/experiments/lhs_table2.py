@@ -178,8 +178,8 @@ EXPERIMENT = Experiment(
         "90 % quantiles of squared distances.",
         "'LHS by MM' is the paper's own algorithm, with its limit of 10,000 steps over the path, "
         "on the runs that are timed.",
-        "Time is for tuning and fitting, one process, one BLAS thread, mean of the first 3 runs "
-        "as in the paper; the SVM is then fitted for all 100 values.",
+        "Time is processor time for tuning and fitting, one process, one BLAS thread, mean of the "
+        "first 3 runs as in the paper; the SVM is then fitted for all 100 values.",
         "The set printed as Spectf with 80 rows and 22 features is SPECT.train; Musk has 476 "
         "rows here, 475 in the paper.",
         "Runs: 20, and 10 on the three largest sets (paper: 100).",
