@@ -11,7 +11,14 @@ from scipy import sparse
 from buttress.solvers._blockwise.columns import Folds
 from buttress.solvers._blockwise.scan import scan
 from buttress.solvers.blocks import ArrayBlocks, run_in_threads, take_rows
-from buttress.solvers.sources import Reweighted, as_blocks, is_blocks
+from buttress.solvers.sources import (
+    Changed,
+    ClassFactors,
+    Standardize,
+    as_blocks,
+    is_blocks,
+    is_local,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((57, 4))
@@ -126,14 +133,22 @@ class _Mixed(ArrayBlocks):
 
 
 def test_class_factors_multiply_the_weights() -> None:
-    source = Reweighted(
-        ArrayBlocks(X, Y, W, block_size=20), np.array(["a", "b", "c"]), np.arange(3)
-    )
+    factors = ClassFactors(np.array(["a", "b", "c"]), np.arange(3.0))
+    source = Changed(ArrayBlocks(X, Y, W, block_size=20), factors)
     seen = scan(source)
     np.testing.assert_allclose(seen.class_weight, [0, W[Y == "b"].sum(), 2 * W[Y == "c"].sum()])
     assert (source.n_rows, source.n_features, source.dtype) == (57, 4, np.float64)
-    plain = Reweighted(ArrayBlocks(X, Y), np.array(["a", "b", "c"]), np.arange(3.0))
+    plain = Changed(ArrayBlocks(X, Y), factors)
     assert take_rows(plain, np.array([20])).weight == 1.0
+    assert is_local(plain)
+
+
+def test_features_can_be_standardised_on_the_way() -> None:
+    source = ArrayBlocks(5 + 3 * X, Y, block_size=20)
+    seen = scan(source)
+    again = scan(Changed(source, Standardize(seen.mean, np.sqrt(seen.feature_variance))))
+    np.testing.assert_allclose(again.mean, 0.0, atol=1e-12)
+    np.testing.assert_allclose(again.feature_variance, 1.0)
 
 
 def test_what_is_a_source() -> None:

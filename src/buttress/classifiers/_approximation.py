@@ -32,7 +32,7 @@ from buttress.solvers._blockwise.columns import Columns, Folds, RowLoss
 from buttress.solvers._blockwise.objective import Objective, make_objective
 from buttress.solvers._blockwise.scan import Summary, scan
 from buttress.solvers.blocks import ArrayBlocks, Block, BlockSource, take_rows
-from buttress.solvers.sources import Reweighted, as_blocks, is_blocks, mapped_once
+from buttress.solvers.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
 
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
 _UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
@@ -187,7 +187,7 @@ class ApproximationMixin:
             totals, codes = summary.class_weight, np.arange(len(summary.classes))
             wanted = _with_class_weight(totals, self.class_weight, summary.classes, codes)
             if self.class_weight is not None and wanted is not None:
-                source = Reweighted(source, summary.classes, wanted / totals)
+                source = Changed(source, ClassFactors(summary.classes, wanted / totals))
                 summary = scan(source, folds)
         self.approximation_ = name
         return ScaledFit(source, summary, folds, name, seed, limit / 2.0, data)

@@ -28,7 +28,7 @@ def is_blocks(X: Any) -> bool:
     """
     if isinstance(X, (str, os.PathLike)):
         return True
-    return isinstance(X, (ArrayBlocks, ParquetBlocks, DaskBlocks, Reweighted)) or is_dask(X)
+    return isinstance(X, (ArrayBlocks, ParquetBlocks, DaskBlocks, Changed)) or is_dask(X)
 
 
 def as_blocks(
@@ -62,32 +62,50 @@ def as_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class _WithFactor:
-    """A task on blocks whose weights are multiplied by a factor of the row's class."""
+class ClassFactors:
+    """Multiplies a block's weights by a factor of the row's class."""
 
-    task: Callable[[Block], Any]
     classes: NDArray[Any]
     factors: Array
 
-    def __call__(self, block: Block) -> Any:
+    def __call__(self, block: Block) -> Block:
         factor = self.factors[block.codes(self.classes)]
-        weight = factor if block.weight is None else block.weight * factor
-        return self.task(replace(block, weight=weight))
+        return replace(block, weight=factor if block.weight is None else block.weight * factor)
 
 
-class Reweighted:
-    """A source whose rows count by a factor of their class.
+@dataclass(frozen=True, eq=False)
+class Standardize:
+    """Brings the features to mean 0 and variance 1."""
+
+    mean: Array
+    scale: Array
+
+    def __call__(self, block: Block) -> Block:
+        X = (block.X - self.mean) / self.scale
+        return replace(block, X=X.astype(block.X.dtype, copy=False))
+
+
+@dataclass(frozen=True, eq=False)
+class _Composed:
+    change: Callable[[Block], Block]
+    task: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> Any:
+        return self.task(self.change(block))
+
+
+class Changed:
+    """A source whose blocks are changed on the way.
 
     Parameters
     ----------
     source : BlockSource
-    classes : array
-        The labels, sorted.
-    factors : array of shape (n_classes,)
+    change : callable
+        From a block to a block of as many rows and features, such as `ClassFactors`.
     """
 
-    def __init__(self, source: BlockSource, classes: NDArray[Any], factors: Array) -> None:
-        self.source, self.classes, self.factors = source, classes, factors
+    def __init__(self, source: BlockSource, change: Callable[[Block], Block]) -> None:
+        self.source, self.change = source, change
         self.feature_names = source.feature_names
 
     @property
@@ -105,10 +123,17 @@ class Reweighted:
     def map(
         self, task: Callable[[Block], Result], rows: IntArray | None = None
     ) -> Iterator[Result]:
-        return self.source.map(_WithFactor(task, self.classes, self.factors), rows)
+        return self.source.map(_Composed(self.change, task), rows)
 
     def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
-        return self.source.sum(_WithFactor(task, self.classes, self.factors))
+        return self.source.sum(_Composed(self.change, task))
+
+
+def is_local(source: BlockSource) -> bool:
+    """Whether the blocks are worked on in this process."""
+    if isinstance(source, Changed):
+        return is_local(source.source)
+    return isinstance(source, (ArrayBlocks, ParquetBlocks))
 
 
 def mapped_once(
@@ -120,10 +145,7 @@ def mapped_once(
     memory does not suffice or the rows live elsewhere.
     """
     size = float(source.n_rows) * features.n_raw * source.dtype.itemsize
-    local = isinstance(source, (ArrayBlocks, ParquetBlocks)) or (
-        isinstance(source, Reweighted) and not isinstance(source.source, DaskBlocks)
-    )
-    if not local or size > limit or isinstance(features, LinearMap):
+    if not is_local(source) or size > limit or isinstance(features, LinearMap):
         return source, features
     raw = np.empty((source.n_rows, features.n_raw), dtype=source.dtype)
     codes = np.empty(source.n_rows, dtype=np.intp)

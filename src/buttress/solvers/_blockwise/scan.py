@@ -31,6 +31,8 @@ class Summary:
         The same within the training rows of each fold; the last column is all rows.
     mean : array of shape (p,)
         Weighted mean of every feature.
+    feature_variance : array of shape (p,)
+        Weighted variance of every feature.
     variance : float
         Weighted variance of all entries, as in ``X.var()``.
     """
@@ -40,6 +42,7 @@ class Summary:
     class_weight: Array
     fold_weight: Array
     mean: Array
+    feature_variance: Array
     variance: float
 
 
@@ -128,6 +131,7 @@ def scan(source: BlockSource, folds: Folds | None = None) -> Summary:
         moments.fold_weight[:, -1],
         moments.fold_weight,
         moments.mean,
+        moments.spread / moments.weight,
         (float(moments.spread.sum()) + between) / entries,
     )
 

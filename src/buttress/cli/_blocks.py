@@ -1,0 +1,86 @@
+"""``buttress fit`` on files that need not fit in memory, here or on a Dask cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from buttress.cli._console import CommandError
+
+
+def fit_in_blocks(
+    path: Path, target: str, estimator: Any, *, dask: str | None, ignore: list[str]
+) -> Any:
+    """Fit a cross-validating estimator to Parquet or Arrow files, row group by row group.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a directory of files; with `dask`, readable by every worker.
+    target : str
+        The column of labels.
+    estimator : estimator with an ``approximation``
+    dask : str or None
+        Address of a scheduler, "local" for a cluster on this machine, None to stay in this
+        process.
+    ignore : list of str
+        Columns to leave out.
+
+    Returns
+    -------
+    TableClassifier
+        With standardised columns, as ``buttress fit`` makes from files in memory.
+    """
+    import numpy as np
+
+    from buttress.solvers._blockwise.scan import scan
+    from buttress.solvers.dask_blocks import DaskBlocks, connect
+    from buttress.solvers.parquet import ParquetBlocks
+    from buttress.solvers.sources import Changed, Standardize
+
+    client = None
+    try:
+        files = ParquetBlocks(path, target)
+        columns = [name for name in files.feature_names if name not in ignore]
+        source: Any = ParquetBlocks(path, target, columns=columns)
+        if dask is not None:
+            client = connect(dask)
+            source = DaskBlocks(source, client=client)
+        seen = scan(source)
+        scale = np.sqrt(seen.feature_variance)
+        scale[scale == 0] = 1.0
+        estimator.fit(Changed(source, Standardize(seen.mean, scale)), None)
+    except (ValueError, OSError, ImportError) as error:
+        raise CommandError(str(error)) from None
+    finally:
+        if client is not None:
+            if client.cluster is not None:
+                client.cluster.close()
+            client.close()
+    return _as_table_model(estimator, target, columns, seen.mean, scale, seen.n_rows)
+
+
+def _as_table_model(
+    estimator: Any, target: str, columns: list[str], mean: Any, scale: Any, n_rows: int
+) -> Any:
+    """The fitted estimator with the encoder that a prediction needs."""
+    import numpy as np
+    from sklearn.preprocessing import StandardScaler
+
+    from buttress.tables import TableClassifier
+    from buttress.tables.encoder import TableEncoder
+
+    model = TableClassifier(estimator, target=target)
+    model.encoder_ = TableEncoder().fit({name: [0.0, 1.0] for name in columns})
+    scaler = StandardScaler().fit(np.vstack([mean - scale, mean + scale]))
+    scaler.n_samples_seen_ = n_rows
+    model.encoder_.scaler_ = scaler
+    # The estimator saw numbers in the encoder's order, as it does after a fit in memory.
+    vars(estimator).pop("feature_names_in_", None)
+    if hasattr(estimator, "best_estimator_"):
+        vars(estimator.best_estimator_).pop("feature_names_in_", None)
+    model.estimator_, model.classes_ = estimator, estimator.classes_
+    model.feature_names_in_ = np.array(columns, dtype=object)
+    model.n_features_in_ = len(columns)
+    model.rows_ = np.arange(0)
+    return model
