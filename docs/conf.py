@@ -20,10 +20,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "examples/**/*.ipynb"]
 root_doc = "index"
-# A family's page may be written before or after the index.
-suppress_warnings = ["toc.empty_glob", "config.cache"]
+# The settings hold functions of no consequence to the cache of pages.
+suppress_warnings = ["config.cache"]
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -46,7 +46,7 @@ html_theme_options = {
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
+    "gallery_dirs": "examples",
     "filename_pattern": "plot_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
