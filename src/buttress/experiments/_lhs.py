@@ -50,7 +50,7 @@ def fit_lhs(
     quick: bool,
     solver: str = "auto",
 ) -> tuple[Any, float]:
-    """The leaky hockey stick with its penalty by cross-validation, and the processor seconds it took."""
+    """The leaky hockey stick, penalty by cross-validation, and its processor seconds."""
     from buttress import LeakyHockeyStickClassifierCV
 
     options: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def fit_svm(
     quick: bool,
     timed: bool = False,
 ) -> tuple[SupportVectorPath, float]:
-    """The rival, and the processor seconds it took."""
+    """The rival, and its processor seconds."""
     start = time.process_time()
     with warnings.catch_warnings():
         # the iteration limit is the paper's; libsvm warns at each one reached
