@@ -10,6 +10,7 @@ _HOME = {
     "RejectRegionDisplay": "reject",
     "RiskCoverageDisplay": "reject",
     "StreamDisplay": "stream",
+    "UncertaintySetDisplay": "uncertainty_sets",
 }
 
 __all__ = list(_HOME)

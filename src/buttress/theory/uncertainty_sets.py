@@ -51,10 +51,10 @@ class UncertaintySet:
     --------
     >>> from buttress.losses import TruncatedQuadratic
     >>> square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> cloud = UncertaintySet(square, TruncatedQuadratic(), level=-0.5)
+    >>> cloud = UncertaintySet(square, TruncatedQuadratic(), level=-0.6)
     >>> value, point = cloud.support([1.0, 0.0])
     >>> round(value, 6), cloud.contains([0.5, 0.5]), cloud.contains([1.0, 1.0])
-    (0.853553, True, False)
+    (0.887298, True, False)
     """
 
     def __init__(
