@@ -70,6 +70,19 @@ def test_restructured_text_tables_are_rectangular_and_titles_underlined(report):
     assert all(len(set(rows)) == 1 for rows in tables)
 
 
+def test_characters_with_a_meaning_are_escaped():
+    page = RestructuredText()
+    page.paragraph("|f| <= 1*")
+    page.table(["a"], [["||x||"], [":doc:`x`"]])
+    text = str(page)
+    assert r"\|f\| <= 1\*" in text
+    assert r"\|\|x\|\|" in text
+    assert ":doc:`x`" in text
+    plain = Markdown()
+    plain.table(["a"], [["|f|"]])
+    assert r"| \|f\| |" in str(plain)
+
+
 def test_numbers_keep_the_digits_asked_for():
     shown = [number(v) for v in (0, 12345.6, 98.94321, 0.0251234, 0.0002, 1e-9)]
     assert shown == ["0", "12346", "98.94", "0.02512", "0.0002000", "1.000e-09"]

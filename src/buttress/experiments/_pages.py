@@ -24,9 +24,16 @@ class Markdown:
     """Collects blocks as Markdown."""
 
     suffix = ".md"
+    special = "|"
 
     def __init__(self) -> None:
         self.blocks: list[str] = []
+
+    def escaped(self, text: str) -> str:
+        """The text with the characters that would mean something taken literally."""
+        if text.startswith((":doc:", "**")):
+            return text
+        return "".join(f"\\{c}" if c in self.special else c for c in text)
 
     def heading(self, text: str, level: int = 1) -> None:
         """A title."""
@@ -46,7 +53,8 @@ class Markdown:
 
     def table(self, header: Sequence[str], rows: Rows) -> None:
         """A table."""
-        lines = [header, ["---"] * len(header), *rows]
+        cells = [[self.escaped(cell) for cell in row] for row in rows]
+        lines = [header, ["---"] * len(header), *cells]
         self.blocks.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
 
     def figure(self, path: str, text: str) -> None:
@@ -61,6 +69,15 @@ class RestructuredText(Markdown):
     """Collects blocks as reStructuredText."""
 
     suffix = ".rst"
+    special = "|*`\\"
+
+    def paragraph(self, text: str) -> None:
+        """Running text."""
+        self.blocks.append(self.escaped(text))
+
+    def items(self, texts: Sequence[str]) -> None:
+        """A list."""
+        self.blocks.append("\n".join(f"- {self.escaped(text)}" for text in texts))
 
     def heading(self, text: str, level: int = 1) -> None:
         """A title."""
@@ -74,12 +91,9 @@ class RestructuredText(Markdown):
         """A table."""
         lines = [".. list-table::", "   :header-rows: 1", ""]
         for row in [header, *rows]:
-            lines += [
-                ("   * - " if i == 0 else "     - ") + cell
-                if cell
-                else ("   * -" if i == 0 else "     -")
-                for i, cell in enumerate(row)
-            ]
+            for place, cell in enumerate(row):
+                mark = "   * -" if place == 0 else "     -"
+                lines.append(f"{mark} {self.escaped(cell)}".rstrip())
         self.blocks.append("\n".join(lines))
 
     def figure(self, path: str, text: str) -> None:
