@@ -96,6 +96,18 @@ def test_every_kernel(kernel, dtype):
     check(model, dtype=dtype)
 
 
+@pytest.mark.parametrize("name", ["LeakyHockeyStickClassifier", "RampClassifier"])
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("labels", [Y, Y3], ids=["two classes", "three classes"])
+@pytest.mark.filterwarnings("ignore")
+def test_approximate_kernels(tmp_path, name, approximation, labels):
+    model = getattr(buttress, name)(
+        approximation=approximation, n_components=20, random_state=0
+    ).fit(X, labels)
+    buttress.save(model, tmp_path / "model.skops")
+    check(buttress.load(tmp_path / "model.skops"), dtype="float64")
+
+
 def test_precomputed_kernels_take_similarities():
     K = X @ X.T
     model = buttress.GeneralizedHingeClassifier(kernel="precomputed").fit(K, Y)

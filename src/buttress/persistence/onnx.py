@@ -195,6 +195,10 @@ def _add_classifier(graph: Graph, classifier: Any, rows: str) -> None:
         reason = "has no linear or kernel decision" if known else "is not fitted"
         raise ValueError(f"{name} cannot be exported: it {reason}.")
     scores = _scores(graph, classifier, rows)
+    rounding = getattr(classifier, "_rounding", 0.0)
+    if rounding > 0:
+        small = graph.op("LessOrEqual", graph.op("Abs", scores), graph.constant(float(rounding)))
+        scores = graph.op("Where", small, graph.constant(0.0), scores)
     n_problems = len(np.atleast_1d(classifier.intercept_))
     if n_problems == 1:
         flat = graph.op("Reshape", scores, graph.constant(np.array([-1])))
@@ -217,6 +221,12 @@ def _scores(graph: Graph, classifier: Any, rows: str) -> str:
     if hasattr(classifier, "coef_"):
         product = graph.op("MatMul", rows, graph.constant(np.atleast_2d(classifier.coef_).T))
         return graph.op("Add", product, intercept)
+    if hasattr(classifier, "random_weights_"):
+        turned = graph.op("MatMul", rows, graph.constant(classifier.random_weights_))
+        waves = graph.op("Cos", graph.op("Add", turned, graph.constant(classifier.random_phase_)))
+        scale = np.sqrt(2.0 / classifier.random_weights_.shape[1])
+        weights = graph.constant(scale * np.asarray(classifier.feature_coef_, dtype=float).T)
+        return graph.op("Add", graph.op("MatMul", waves, weights), intercept)
     if not hasattr(classifier, "kernel_") or not hasattr(classifier, "dual_coef_"):
         raise ValueError(
             f"{type(classifier).__name__} cannot be exported: it has no linear or kernel decision."
