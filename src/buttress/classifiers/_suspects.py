@@ -10,19 +10,18 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._label_noise import NoiseRates, noise_rates
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._training import validate_training_set
 
 # Cross-fits are repeated and averaged while that is cheap.
 _MOST_REPEATS = 10
 _ROWS_FOR_REPEATS = 5000
-# Shares of the most confident rows over which a noise rate is read off, and the fewest rows.
-_CONFIDENT_SHARES = (0.2, 0.3, 0.4, 0.5)
-_FEWEST_CONFIDENT = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +79,14 @@ def disagreement(scores: Array, codes: IntArray) -> Array:
     return np.asarray(0.5 * (others.max(axis=1) - own))
 
 
+def predictions(scores: Array) -> tuple[IntArray, Array]:
+    """The class that decision values favour, and their distance to the next class."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.intp), np.abs(scores[:, 0])
+    favoured = scores.argmax(axis=1)
+    return favoured, -disagreement(scores, favoured)
+
+
 def find_suspects(estimator: Any, X: Any, y: Any, *, cv: Any, fdr: float) -> LabelSuspects:
     """Cross-fit clones of `estimator` and judge the labels; see `RampClassifier.suspects`.
 
@@ -130,17 +137,13 @@ def judge_labels(
     scores: Array, codes: IntArray, classes: NDArray[Any], fdr: float
 ) -> LabelSuspects:
     """Noise rates, probabilities and the list of rows from held-out decision values."""
-    evidence = disagreement(scores, codes)
-    predicted = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-    # The distance to the next class, whatever the label says.
-    confidence = -disagreement(scores, predicted)
+    predicted, confidence = predictions(scores)
     differs = predicted != codes
-    rates = np.array(
-        [
-            _noise_rate(confidence[predicted == c], differs[predicted == c])
-            for c in range(len(classes))
-        ]
-    )
+    found = noise_rates(confidence, predicted, codes, len(classes))
+    rates = found.rates
+    evidence = disagreement(scores, codes)
+    if found.one_sided:
+        evidence = evidence + _label_offsets(scores[:, 0], codes, found)
     wrong = np.zeros(len(codes))
     for c in range(len(classes)):
         mine = np.flatnonzero(predicted == c)
@@ -165,6 +168,18 @@ def judge_labels(
     )
 
 
+def _label_offsets(scores: Array, codes: IntArray, found: NoiseRates) -> Array:
+    """What a given label adds to the evidence when one class has more wrong labels.
+
+    In log-odds, a label k is wrong with ``log r_j - log(1 - r_k)`` more than the scores say, r_j
+    the rate of the other class; a logistic regression of the labels gives the scores' unit.
+    """
+    slope = abs(float(LogisticRegression(C=np.inf).fit(scores[:, None], codes).coef_[0, 0]))
+    rates = np.clip(found.rates, 0.5 * found.standard_errors, 0.49)
+    offsets = np.log(rates[::-1]) - np.log1p(-rates)
+    return np.asarray((offsets - offsets.max())[codes] / max(slope, 1e-6))
+
+
 def _folds(cv: Any, X: Any, labels: NDArray[Any], random_state: Any) -> list[tuple[Any, Any]]:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         check_number("cv", cv, "[2, inf)", integer=True)
@@ -173,18 +188,6 @@ def _folds(cv: Any, X: Any, labels: NDArray[Any], random_state: Any) -> list[tup
             n_splits=int(cv), n_repeats=repeats, random_state=check_random_state(random_state)
         )
     return list(check_cv(cv, labels, classifier=True).split(X, labels))
-
-
-def _noise_rate(confidence: Array, differs: BoolArray) -> float:
-    """The share of differing labels where the prediction is safest."""
-    n = len(confidence)
-    ranked = differs[np.argsort(-confidence, kind="stable")]
-    rates = []
-    for share in _CONFIDENT_SHARES:
-        count = int(np.ceil(share * n))
-        if count >= min(_FEWEST_CONFIDENT, n) and count:
-            rates.append(float(ranked[:count].mean()))
-    return min(min(rates, default=0.0), 0.49)
 
 
 def _probability_wrong(q: Array, differs: BoolArray, rate: float, other: float) -> Array:

@@ -1,0 +1,95 @@
+"""How often the labels of each class are wrong, read off held-out decision values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+
+# Shares of the most confident rows over which a rate is read off, and the fewest rows.
+_CONFIDENT_SHARES = (0.2, 0.3, 0.4, 0.5)
+_FEWEST_CONFIDENT = 10
+# Rates this near (in points, and in standard errors of their difference) count as equal.
+_SMALLEST_DIFFERENCE = 0.05
+_STANDARD_ERRORS = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseRates:
+    """Estimated shares of wrong labels among the rows that truly belong to each class.
+
+    Attributes
+    ----------
+    rates, standard_errors : arrays of shape (n_classes,)
+    """
+
+    rates: Array
+    standard_errors: Array
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether, with two classes, one has clearly more wrong labels than the other."""
+        if len(self.rates) != 2:
+            return False
+        difference = abs(float(self.rates[1] - self.rates[0]))
+        error = float(np.hypot(*self.standard_errors))
+        return difference > max(_SMALLEST_DIFFERENCE, _STANDARD_ERRORS * error)
+
+    @property
+    def factors(self) -> Array:
+        """Weights of the two given labels under which the boundary is that of clean labels.
+
+        With rates r_0 and r_1 the share of given labels 1 where both true labels are equally
+        likely is ``(1 - r_1 + r_0) / 2``; weighting labels 1 by ``1 + r_1 - r_0`` and labels 0 by
+        ``1 - r_1 + r_0`` brings that level to one half. Ones unless `one_sided`.
+        """
+        if not self.one_sided:
+            return np.ones(len(self.rates))
+        shift = float(self.rates[1] - self.rates[0])
+        return np.array([1.0 - shift, 1.0 + shift])
+
+
+def noise_rates(
+    confidence: Array, predicted: IntArray, codes: IntArray, n_classes: int
+) -> NoiseRates:
+    """Rates from the rows whose held-out prediction is safest.
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Distance of the held-out prediction to the next class.
+    predicted, codes : arrays of shape (n,)
+        Predicted and given class of every row.
+    n_classes : int
+
+    Examples
+    --------
+    >>> codes = np.r_[np.zeros(50, int), np.ones(50, int)]
+    >>> given = codes.copy()
+    >>> given[50:60] = 0
+    >>> found = noise_rates(np.ones(100), codes, given, 2)
+    >>> found.rates.round(2), found.one_sided
+    (array([0. , 0.4]), True)
+    """
+    found = [
+        _rate(confidence[predicted == c], codes[predicted == c] != c) for c in range(n_classes)
+    ]
+    return NoiseRates(np.array([rate for rate, _ in found]), np.array([se for _, se in found]))
+
+
+def _rate(confidence: Array, differs: BoolArray) -> tuple[float, float]:
+    """The share of differing labels where the prediction is safest, and its standard error."""
+    n = len(confidence)
+    ranked = differs[np.argsort(-confidence, kind="stable")]
+    best, size = 0.0, 0
+    for share in _CONFIDENT_SHARES:
+        count = int(np.ceil(share * n))
+        if count >= min(_FEWEST_CONFIDENT, n) and count:
+            rate = float(ranked[:count].mean())
+            if size == 0 or rate < best:
+                best, size = rate, count
+    best = min(best, 0.49)
+    smoothed = (best * size + 0.5) / (size + 1.0)
+    return best, float(np.sqrt(smoothed * (1.0 - smoothed) / max(size, 1)))

@@ -1,0 +1,311 @@
+"""The ramp machine that chooses its penalty, its clipping margin and its kernel width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from buttress._arrays import Array
+from buttress.classifiers._approximation import ApproximationMixin
+from buttress.classifiers._base import all_or_nothing
+from buttress.classifiers._label_noise import NoiseRates, noise_rates
+from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._suspects import LabelSuspects, predictions
+from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.ramp import RampClassifier
+from buttress.model_selection._auto_widths import AutoWidths
+from buttress.model_selection._folds import classification_folds
+from buttress.model_selection._kernel_grid import BaseKernelGridCV
+from buttress.model_selection._scaled_grid import ramp_candidates, search_scaled
+
+# Candidates within this many standard errors of the best accuracy count as equally good.
+_AS_GOOD = 0.5
+
+
+class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
+    """Ramp machine with penalty, clipping margin and kernel width chosen by cross-validation.
+
+    Parameters
+    ----------
+    Cs : sequence of floats, default=(0.1, 1.0, 10.0, 100.0)
+        Penalties to try.
+    ss : sequence of floats in [-inf, 0], default=(-inf, -1.0)
+        Clipping margins to try; -inf is the support vector machine.
+    gammas : "auto", sequence or None, default="auto"
+        Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
+        `gamma`; None is `gamma` alone. Kernels without a width ignore it.
+    cv : int, splitter or iterable, default=5
+        Folds; an integer means stratified ones.
+    scoring : str or callable, default="accuracy"
+        Any scikit-learn scorer.
+    class_noise : {"auto", None}, default="auto"
+        "auto": when the held-out scores of the best candidate show that the labels of one class
+        are wrong clearly more often than those of the other, the final fit weights the given
+        labels so that the boundary is the one of clean labels (see the Notes). Two classes, and
+        no `class_weight`, only. None: never.
+    kernel, gamma, degree, coef0, kernel_params, fit_intercept, class_weight
+        As in `RampClassifier`.
+    tol, max_iter, cache_size, random_state
+        As in `RampClassifier`.
+    approximation, n_components, landmarks, memory_limit
+        As in `RampClassifier`. An integer `cv` then means folds drawn by row number and
+        `random_state`, and `class_noise` is not used.
+    n_jobs : int, optional
+        Folds worked on at the same time, in threads.
+    verbose : int, default=0
+        A progress bar on a terminal when positive.
+
+    Attributes
+    ----------
+    C_, s_ : float
+        The chosen penalty and clipping margin.
+    gamma_ : float or None
+        The chosen width.
+    noise_rates_ : dict
+        Estimated share of wrong labels among the rows that truly belong to each class, from the
+        held-out scores of the chosen candidate (empty with an approximation).
+    noise_weights_ : dict
+        Factor of the weights of each given label in the final fit; all 1 unless the rates
+        differ clearly.
+    best_params_ : dict
+        C, s and gamma.
+    best_score_ : float
+        Mean score of the choice over the folds.
+    cv_results_ : dict
+        ``params``, ``scores`` (candidates by folds), ``mean_score`` and ``std_error``.
+    best_estimator_ : RampClassifier
+        Refitted on all rows. Its fitted attributes (``ignored_``, ``suspect_scores_``,
+        ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``n_support_``,
+        ``coef_``, ``kernel_``, ``objective_``, ``objective_path_``, ``kkt_residual_``,
+        ``kkt_residuals_``, ``duality_gap_``, ``n_iter_``, ``solver_``, ``ball_active_``,
+        ``classes_``) are this object's too.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    One Gram matrix per width serves all folds, penalties and margins. Costs one fit of a fold
+    for every fold and candidate, and one fit of all rows.
+
+    Under label noise the accuracies of candidates differ less and scatter more. With
+    ``scoring="accuracy"`` all candidates within half a binomial standard error of the
+    best count as equally good, and among them the smoothest is taken: the smallest width, then
+    the smallest penalty, then the better score. Any other scorer: the best score.
+
+    Uniform noise leaves the best boundary where it is. When the label of class 1 is wrong with
+    probability r_1 and that of class 0 with r_0, the share of given labels 1 on the clean
+    boundary is ``(1 - r_1 + r_0) / 2``, not one half, and training on the labels as given moves
+    the boundary towards the noisier class. The rates are estimated from the held-out scores:
+    the share of differing labels where the prediction is most confident. If they differ by more
+    than 0.05 and by more than two standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
+    labels 0 by ``1 - r_1 + r_0`` in the final fit.
+
+    References
+    ----------
+    R. Collobert, F. Sinz, J. Weston and L. Bottou, "Trading convexity for scalability",
+    International Conference on Machine Learning, 2006.
+
+    N. Natarajan, I. S. Dhillon, P. Ravikumar and A. Tewari, "Learning with noisy labels",
+    Advances in Neural Information Processing Systems 26, 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(120, noise=0.2, random_state=0)
+    >>> model = RampClassifierCV(Cs=[1.0, 10.0], cv=3).fit(X, y)
+    >>> model.best_score_ > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+        ss: Sequence[float] = (-np.inf, -1.0),
+        gammas: Any = "auto",
+        cv: Any = 5,
+        scoring: Any = "accuracy",
+        class_noise: str | None = "auto",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        cache_size: float = 1000.0,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        memory_limit: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.ss = ss
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.class_noise = class_noise
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifierCV:
+        """Search the grid, then refit on all rows with the best values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Used in the fits and in the scores of the held-out rows.
+
+        Returns
+        -------
+        self
+        """
+        check_option("class_noise", self.class_noise, ["auto", None])
+        combinations = [{"C": C, "s": s} for C in self._penalties() for s in self._margins()]
+        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
+        if scaled is not None:
+            search_scaled(
+                self,
+                scaled,
+                combinations,
+                self._scaled_widths(scaled),
+                ramp_candidates(self),
+                scoring=self.scoring,
+            )
+            self.noise_rates_: dict[Any, float] = {}
+            self.noise_weights_: dict[Any, float] = {}
+        else:
+            # the search runs on a copy whose widths are spelled out
+            search = copy(self)
+            search.gammas = self._widths(X, y, sample_weight)
+            BaseKernelGridCV.fit(search, X, y, sample_weight)
+            for name, value in vars(search).items():
+                if name.endswith("_"):
+                    setattr(self, name, value)
+        self.C_ = float(self.best_params_["C"])
+        self.s_ = float(self.best_params_["s"])
+        return self
+
+    def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
+        """Rows whose label is probably wrong, by models that have not seen them.
+
+        The chosen parameters are used; see `RampClassifier.suspects`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        cv : int, splitter or iterable of index pairs, default=5
+        fdr : float in (0, 1), default=0.1
+
+        Returns
+        -------
+        LabelSuspects
+        """
+        check_is_fitted(self)
+        best: RampClassifier = self.best_estimator_
+        return best.suspects(X, y, cv=cv, fdr=fdr)
+
+    # -- the search ------------------------------------------------------------------------
+
+    def _penalties(self) -> list[float]:
+        return [check_number("Cs", C, "(0, inf)") for C in _values("Cs", self.Cs)]
+
+    def _margins(self) -> list[float]:
+        return [check_number("ss", s, "[-inf, 0]") for s in _values("ss", self.ss)]
+
+    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
+        self._n_rows = len(data.codes)
+        return {"C": self._penalties(), "s": self._margins()}
+
+    def _make_estimator(self, **parameters: Any) -> RampClassifier:
+        return RampClassifier(
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            cache_size=self.cache_size,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **parameters,
+        )
+
+    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+        """The smoothest of the candidates that are as good as the best."""
+        best = float(means.max())
+        n = getattr(self, "_n_rows", None)
+        if self.scoring != "accuracy" or n is None:
+            return int(np.argmax(means))
+        margin = _AS_GOOD * np.sqrt(max(best * (1.0 - best), 0.0) / n)
+        good = np.flatnonzero(means >= best - margin - 1e-12)
+        return int(
+            min(
+                good.tolist(),
+                key=lambda i: (candidates[i]["gamma"] or 0.0, candidates[i]["C"], -means[i], i),
+            )
+        )
+
+    def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
+        rates = self._held_out_rates(data, K, labels)
+        names = data.classes.tolist()
+        use = self.class_noise == "auto" and self.class_weight is None
+        factors = rates.factors if use else np.ones(len(names))
+        if not (factors == 1.0).all():
+            data = replace(data, weight=data.weights * factors[data.codes])
+        super()._refit(data, kernel, K, labels)
+        self.noise_rates_ = dict(zip(names, rates.rates.tolist(), strict=True))
+        self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
+
+    def _held_out_rates(self, data: TrainingSet, K: Array, labels: NDArray[Any]) -> NoiseRates:
+        """Noise rates of the classes, by the chosen candidate's held-out scores."""
+        values = {name: v for name, v in self.best_params_.items() if name != "gamma"}
+        predicted = np.zeros(len(labels), dtype=np.intp)
+        confidence = np.zeros(len(labels))
+        for train, test in classification_folds(self.cv, data.X, labels, rows=data.rows):
+            model = self._make_estimator(**values).set_params(kernel="precomputed")
+            weight = None if data.weight is None else data.weight[train]
+            model.fit(K[np.ix_(train, train)], labels[train], sample_weight=weight)
+            scores = model.decision_function(K[np.ix_(test, train)])
+            predicted[test], confidence[test] = predictions(
+                scores[:, None] if scores.ndim == 1 else scores
+            )
+        return noise_rates(confidence, predicted, data.codes, len(data.classes))
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    values = [given] if isinstance(given, Real) else list(given)
+    if not values:
+        raise ValueError(f"{name} is empty: expected at least one number.")
+    return values
