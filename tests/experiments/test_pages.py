@@ -70,6 +70,12 @@ def test_restructured_text_tables_are_rectangular_and_titles_underlined(report):
     assert all(len(set(rows)) == 1 for rows in tables)
 
 
+def test_an_unfinished_run_says_so(report):
+    page = write_page(report[1] | {"planned": 9}, Markdown(), None)
+    assert "5 of 9 tasks" in page
+    assert "unfinished" not in write_page(report[1], Markdown(), None)
+
+
 def test_characters_with_a_meaning_are_escaped():
     page = RestructuredText()
     page.paragraph("|f| <= 1*")

@@ -115,6 +115,11 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
             "This is a quick run: few repetitions, small grids. It shows that the experiment "
             "works, not what it gives."
         )
+    if report["tasks"] < report["planned"]:
+        page.paragraph(
+            f"This run is unfinished: {report['tasks']} of {report['planned']} tasks are done. "
+            "The column 'runs' says how many repetitions each cell has so far."
+        )
     page.paragraph("Made with")
     page.code(report["command"])
     page.heading("Protocol", 2)
@@ -273,7 +278,7 @@ def write_summary(reports: Sequence[Mapping[str, Any]], page: Markdown) -> str:
         rows.append(
             [
                 link,
-                report["title"],
+                report["title"] + ("" if report["tasks"] == report["planned"] else " (unfinished)"),
                 *(str(verdicts[name]) if verdicts[name] else "" for name in names),
                 f"{report['expected_by_chance']:.1f}" if report["cells"] else "",
                 f"{holds} of {len(checks)}" if checks else "",

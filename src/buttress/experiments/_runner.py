@@ -53,7 +53,7 @@ def run_experiment(experiment: Experiment, plan: Plan) -> dict[str, Any]:
                 done[task.key] = line
             advance(1)
     lines = [done[task.key] for task in tasks if task.key in done]
-    return _report(experiment, plan, lines, failures)
+    return _report(experiment, plan, lines, failures) | {"planned": len(tasks)}
 
 
 def report_name(experiment: Experiment, plan: Plan) -> str:
