@@ -221,6 +221,9 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    # the rows behind `uncertainty_sets_`: points (or None), targets, weights (or None)
+    _set_rows: Any
+
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> UncertaintySetClassifier:
         """Fit the classifier.

@@ -279,8 +279,8 @@ n_features_in_, feature_names_in_
     def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
         super()._refit(data, kernel, K, labels)
         # the refit saw the Gram matrix of the rows with weight; the user's rows are asked for
-        weights = np.zeros((*np.shape(self.set_weights_)[:-1], data.n_rows))
-        weights[..., data.rows] = self.set_weights_
+        weights = np.zeros((*self.best_estimator_.set_weights_.shape[:-1], data.n_rows))
+        weights[..., data.rows] = self.best_estimator_.set_weights_
         self.set_weights_ = self.best_estimator_.set_weights_ = weights
         if self.kernel != "precomputed":
             self.best_estimator_._set_rows = (data.X, data.targets.T, data.weight)

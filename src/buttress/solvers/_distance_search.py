@@ -215,7 +215,7 @@ class Search:
         return float(np.sqrt(max(self.space.inner(function, function), 0.0)))
 
     def _objective(self, f: tuple[Array, Array], r: tuple[float, float], mu: float) -> float:
-        return self.loss_part(f[1], r) + mu * self.space.inner(f, f)
+        return self.loss_part(f[1], r) + mu * float(self.space.inner(f, f))
 
     def _gradient(self, point: Point) -> tuple[Array, Any, float]:
         beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
@@ -224,7 +224,7 @@ class Search:
 
     def _accepted(self, point: Point, precision: float) -> float:
         size = 2.0 * point.mu * self.norm((point.x, point.g))
-        return max(precision * size, self.rounding)
+        return float(max(precision * size, self.rounding))
 
     def _direction(self, point: Point, grad: Any, beta: Array) -> Direction:
         curvature = self.rows.w * self.loss.curvature(self.excess(point.g, point.r))

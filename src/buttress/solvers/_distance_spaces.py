@@ -44,7 +44,7 @@ class Rows:
     def uniform(self) -> Array:
         """Uniform weights ``alpha`` within both classes."""
         p, n = self.masks
-        return np.where(p, self.w / self.w[p].sum(), self.w / self.w[n].sum())
+        return np.asarray(np.where(p, self.w / self.w[p].sum(), self.w / self.w[n].sum()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -397,7 +397,7 @@ class _Problem:
         z = features.T @ (rows.y * alpha)
         distance = float(np.linalg.norm(z))
         if distance > _NEARLY_TOUCHING * self._start_search().space.spread:
-            v = z * (radius / distance)
+            v: Array = z * (radius / distance)
         else:
             v = self._from_optimality(alpha)
         self._start_search(features=True)

@@ -125,8 +125,8 @@ class UncertaintySet:
             return self._greedy(s)
         width = float(np.ptp(s))
         top = s >= s.max() - 1e-12 * max(width, 1e-300)
-        face = np.where(top, w, 0.0) / w[top].sum()
-        uniform = w / w.sum()
+        face: Array = np.where(top, w, 0.0) / w[top].sum()
+        uniform: Array = w / w.sum()
         if isinstance(self.loss, HardMargin) or self._admits(face):
             return face
         if self.level <= self.minimum_level() + 1e-12 * max(1.0, abs(self.level)):
@@ -195,7 +195,7 @@ class UncertaintySet:
         return self.level_of(alpha) <= self.level + 1e-14 * max(1.0, abs(self.level))
 
     def _caps(self) -> Array:
-        return np.minimum(self.loss.slope_bound * self.weight / self.total, 1.0)
+        return np.asarray(np.minimum(self.loss.slope_bound * self.weight / self.total, 1.0))
 
     def _greedy(self, s: Array) -> Array:
         order = np.argsort(-s, kind="stable")
