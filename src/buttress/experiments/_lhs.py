@@ -51,7 +51,7 @@ def fit_lhs(
     solver: str = "auto",
 ) -> tuple[Any, float]:
     """The leaky hockey stick, penalty by cross-validation, and its processor seconds."""
-    from buttress import LeakyHockeyStickClassifierCV
+    from buttress.model_selection import LeakyHockeyStickClassifierCV
 
     options: dict[str, Any] = {}
     if solver == "mm":

@@ -94,7 +94,7 @@ def _fitted(method: str, model: Any, d: float, X: NDArray[Any], y: NDArray[Any])
     from sklearn.base import clone
     from sklearn.frozen import FrozenEstimator
 
-    from buttress import ChowRejector
+    from buttress.classifiers import ChowRejector
 
     if method == METHODS[2] and hasattr(model, "estimator_"):
         # The probabilities do not depend on d: calibrated once per fold.

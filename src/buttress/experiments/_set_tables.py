@@ -44,7 +44,7 @@ def _candidates(method: str) -> tuple[Callable[[float], Any], tuple[float, ...]]
     """An estimator on a precomputed kernel as a function of its own parameter, and the grid."""
     from sklearn.svm import SVC
 
-    from buttress import MinimaxProbabilityMachine, UncertaintySetClassifier
+    from buttress.classifiers import MinimaxProbabilityMachine, UncertaintySetClassifier
 
     if method == "C-SVM":
         return lambda cost: SVC(C=cost, kernel="precomputed"), COSTS

@@ -19,7 +19,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress import DoubleRampClassifier
+    from buttress.classifiers import DoubleRampClassifier
 
     repeat = arguments["repeat"]
     sample = make_noisy_band(400, random_state=seed_of(plan.seed, repeat, 4))

@@ -19,7 +19,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress import DoubleHingeClassifier, DoubleRampClassifier
+    from buttress.classifiers import DoubleHingeClassifier, DoubleRampClassifier
 
     repeat = arguments["repeat"]
     sample = make_reject_synthetic(300, random_state=seed_of(plan.seed, repeat, 3))

@@ -34,7 +34,7 @@ def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
 def _models() -> dict[str, Any]:
     from sklearn.svm import SVC
 
-    from buttress import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
+    from buttress.classifiers import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
 
     chow = ChowRejector(SVC(kernel="linear", C=2.0), calibration="sigmoid")
     return dict(

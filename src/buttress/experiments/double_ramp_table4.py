@@ -33,7 +33,7 @@ def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
 def _models() -> dict[str, Any]:
     from sklearn.svm import SVC
 
-    from buttress import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
+    from buttress.classifiers import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
 
     return dict(
         zip(

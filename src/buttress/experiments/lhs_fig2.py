@@ -40,7 +40,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress import LeakyHockeyStickClassifier
+    from buttress.classifiers import LeakyHockeyStickClassifier
 
     X, y, centres = _separable(generator(plan.seed, arguments["repeat"], 5))
     margins = y[:, None] * (X @ np.stack([np.cos(_ANGLES), np.sin(_ANGLES)]))

@@ -17,7 +17,7 @@ _STEPS = 40
 
 
 def _learners() -> dict[str, Any]:
-    from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
+    from buttress.classifiers import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
     return {

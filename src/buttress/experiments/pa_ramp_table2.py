@@ -135,7 +135,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 def candidates(learner: str, seed: int, quick: bool = False) -> list[Any]:
     """The unfitted learners of the paper's grid, all with the kernel exp(-||x - z||^2)."""
-    from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
+    from buttress.classifiers import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
     alphas = (1e-2,) if quick else (1e-3, 1e-2, 1e-1, 1.0)

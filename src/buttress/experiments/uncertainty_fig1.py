@@ -14,7 +14,7 @@ from buttress.experiments._sampling import generator
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress import UncertaintySetClassifier
+    from buttress.classifiers import UncertaintySetClassifier
 
     random = generator(plan.seed, 6)
     turn = np.array([[1.0, 0.5], [0.0, 0.6]])
