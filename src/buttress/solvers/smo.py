@@ -29,6 +29,7 @@ from buttress.solvers.kernel_rows import KernelMatrix, KernelSource, as_kernel_r
 # How near a bound, relative to the widest box, counts as at the bound. A variable 1e-17 away
 # from its bound must not pass for a free one: it would fix the threshold.
 _BOUND_TOLERANCE = 1e-11
+_SNAP = 1e-10
 _BLOCK = 256
 _LARGEST_BLOCK = 3000
 # Up to this many rows all of them are one block.
@@ -195,8 +196,11 @@ class _Problem:
         width = self.upper - self.lower
         if (width < 0).any():
             raise ValueError("A lower bound of the box lies above its upper bound.")
-        self.slack = np.minimum(_BOUND_TOLERANCE * width.max(initial=0.0), 0.25 * width)
         self.scale = float(K.diagonal.max(initial=0.0))
+        widest = float(width.max(initial=0.0))
+        # A variable moved to its bound must not move the scores either.
+        harmless = max(_SNAP / self.scale if self.scale > 0 else np.inf, 2e-15 * widest)
+        self.slack = np.minimum(min(_BOUND_TOLERANCE * widest, harmless), 0.25 * width)
         self.whole: _Block | None = None
         self.v = np.empty(m)
         self.best = np.empty((self.n_groups + 1, 2))
