@@ -126,6 +126,8 @@ def test_bundled_set_needs_no_network_and_is_kept(cache):
     path.write_text(path.read_text().replace("malignant", "benign"))
     with pytest.raises(ValueError, match="sha256"):
         load_dataset("wdbc")
+    path.with_suffix(".csv.sha256").unlink()
+    assert load_dataset("wdbc").X.shape == (569, 30)
     assert fetch_dataset("wdbc", force=True) == path
     assert load_dataset("wdbc").X.shape == (569, 30)
 

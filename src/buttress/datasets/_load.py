@@ -147,9 +147,11 @@ def find_file(record: Record) -> Path | None:
                 _check(path, record.sha256)
                 return path
     path = cache_folder() / f"{record.name}.csv"
-    if not path.exists():
+    expected = path.with_suffix(".csv.sha256")
+    # The checksum is written last: without it the download was interrupted.
+    if not (path.exists() and expected.exists()):
         return None
-    _check(path, path.with_suffix(".csv.sha256").read_text().strip())
+    _check(path, expected.read_text().strip())
     return path
 
 
