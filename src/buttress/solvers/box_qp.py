@@ -89,8 +89,8 @@ def share_matrix(K: Array) -> SharedMatrix:
         root = np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
     scale = float(np.max(np.diagonal(K)))
     ridge = 1e-10 * scale + 1e-15 * n * largest - 2.0 * min(float(values[0]), 0.0)
-    # An all-zero matrix still needs a factorisable system.
-    return SharedMatrix(K, root, ridge if ridge > 0.0 else 1.0)
+    # An all-zero matrix still needs a factorisable system, and steps that reach the bounds.
+    return SharedMatrix(K, root, ridge if ridge > 0.0 else 1e-30)
 
 
 def box_qp(

@@ -151,8 +151,9 @@ def noise_condition(g: Any, *, r: float = math.inf, delta_min: float = 1e-12) ->
 
 
 def _vanishes(values: Array) -> bool:
-    """Falling by a steady factor per decade (or already nothing)."""
-    return bool(values[-1] < 0.7 * values[-4] or values[-1] < 1e-12)
+    """Still falling at the end, and well below where it began (or already nothing)."""
+    falls = values[-1] < values[-2] < values[-3] and values[-1] < 0.6 * values[0]
+    return bool(falls or values[-1] < 1e-12)
 
 
 def _summable(parts: Array) -> bool:

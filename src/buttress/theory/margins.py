@@ -150,25 +150,29 @@ def _maximise_product(A: Array, w: Array, q: float) -> tuple[Array, float]:
         return float(n / q * np.sum(np.abs(w) ** q) - np.sum(np.log(margins)))
 
     w = w / np.sum(np.abs(w) ** q) ** (1.0 / q)
-    value, residual = objective(w), math.inf
+    value, residual, best = objective(w), math.inf, (math.inf, w)
     for _ in range(500):
         margins = A @ w
         pull = A.T @ (1.0 / margins)
         gradient = n * np.sign(w) * np.abs(w) ** (q - 1.0) - pull
         residual = float(np.abs(gradient).max() / np.abs(pull).max())
-        if residual < 1e-14:
+        # The objective stops telling points apart long before the gradient does.
+        stalled = abs(residual) > 0.9 * best[0] and best[0] < 1e-6
+        if residual < best[0]:
+            best = (residual, w)
+        if residual < 1e-14 or stalled:
             break
         # For q < 2 the curvature is infinite at a zero weight; a floor keeps the step finite.
         curve = n * (q - 1.0) * np.maximum(np.abs(w), 1e-10) ** (q - 2.0)
         hessian = (A / margins[:, None] ** 2).T @ A + np.diag(np.maximum(curve, 1e-12))
         step = -linalg.solve(hessian, gradient, assume_a="pos")
         slope, length = float(gradient @ step), 1.0
-        while length > 1e-14 and objective(w + length * step) > value + 1e-4 * length * slope:
+        rounding = 1e-14 * max(1.0, abs(value))
+        while objective(w + length * step) > value + 1e-4 * length * slope + rounding:
             length *= 0.5
-        trial = objective(w + length * step)
-        if not trial < value:
-            break
-        w, value = w + length * step, trial
+        w = w + length * step
+        value = objective(w)
+    residual, w = best
     return w / np.sum(np.abs(w) ** q) ** (1.0 / q), residual
 
 

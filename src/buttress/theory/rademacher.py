@@ -91,8 +91,10 @@ class RademacherCurve:
     def centred(self, W: Any) -> Array:
         """Centred penalty of every draw at the squared norms `W`, shape (D, *W.shape).
 
-        Between the norms of the path the running maximum is interpolated linearly in
-        ``sqrt(W)``; beyond the largest, the last function is scaled up to the norm.
+        At the norms of the path the values are attained. Between them the running maximum is
+        interpolated linearly in ``sqrt(W)``; across a jump that can be above the truth, because
+        the path only sees the concave envelope. Beyond the largest norm the last function is
+        scaled up, which is attained.
         """
         wanted = np.asarray(W, dtype=float)
         if not np.all((wanted >= 0) & np.isfinite(wanted)):
