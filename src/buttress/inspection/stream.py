@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import IntArray
+from buttress.inspection._axes import new_axes
 
 
 class StreamDisplay:
@@ -106,9 +107,11 @@ class StreamDisplay:
         self
         """
         if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(9.0, 3.6), layout="constrained").subplots(1, 2)
+            figure = new_axes().figure
+            figure.clear()
+            figure.set_size_inches(9.0, 3.6)
+            figure.set_layout_engine("constrained")
+            axes = figure.subplots(1, 2)
         error_axis, vector_axis = axes
         self.axes_ = (error_axis, vector_axis)
         self.figure_ = error_axis.figure

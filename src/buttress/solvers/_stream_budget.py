@@ -75,6 +75,7 @@ class Budget:
         vectors[partner] = h * vectors[light] + (1.0 - h) * vectors[partner]
         right = self.source.augmented(self.source.prepare(vectors[partner : partner + 1]))
         store.augmented_vectors()[partner] = right[0]
+        store.note_size(right)
         heavier = np.abs(coef[:, light]).sum() > np.abs(coef[:, partner]).sum()
         store.coef[:, partner] = _merged(coef[:, light], coef[:, partner], value, h)
         if heavier:

@@ -1,9 +1,10 @@
 """The exponential of many non-positive numbers, in a form that compilers vectorise.
 
 ``exp(x) = 2**k exp(r)`` with ``k = round(x / ln 2)`` and a polynomial for ``exp(r)``,
-``|r| <= ln(2)/2``, that interpolates at the Chebyshev points. Adding 1.5·2**52 rounds to an integer and leaves it in the low bits of the
-sum, so no conversion instruction is needed, which AVX2 lacks for 64-bit integers. The library
-call is not vectorised inside a compiled loop and costs several times as much.
+``|r| <= ln(2)/2``, that interpolates at the Chebyshev points. Adding 1.5·2**52 rounds to an
+integer and leaves it in the low bits of the sum, so no conversion instruction is needed, which
+AVX2 lacks for 64-bit integers. The library call is not vectorised inside a compiled loop and
+costs several times as much.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -114,21 +115,29 @@ def exp_in_place_32(E: Array) -> None:
 
 @compiled(fastmath=FAST)
 def add_exp_dot_64(E: Array, a: Array, total: Array) -> None:
-    """``total += exp(E) @ a`` without storing the exponentials."""
+    """``total += exp(E) @ a`` without storing the exponentials; `a` has P columns."""
     n, m = E.shape
-    for i in range(n):
-        s = 0.0
-        for j in range(m):
-            s += exp64(E[i, j]) * a[j]
-        total[i] += s
+    if a.shape[1] == 1:
+        for i in range(n):
+            s = 0.0
+            for j in range(m):
+                s += exp64(E[i, j]) * a[j, 0]
+            total[i, 0] += s
+    else:
+        exp_in_place_64(E)
+        total += np.dot(E, a)
 
 
 @compiled(fastmath=FAST)
 def add_exp_dot_32(E: Array, a: Array, total: Array) -> None:
     """The float32 version of `add_exp_dot_64`; `total` stays in float64."""
     n, m = E.shape
-    for i in range(n):
-        s = np.float32(0.0)
-        for j in range(m):
-            s += exp32(E[i, j]) * a[j]
-        total[i] += s
+    if a.shape[1] == 1:
+        for i in range(n):
+            s = np.float32(0.0)
+            for j in range(m):
+                s += exp32(E[i, j]) * a[j, 0]
+            total[i, 0] += s
+    else:
+        exp_in_place_32(E)
+        total += np.dot(E, a)

@@ -312,7 +312,8 @@ def correct_exponents(
     X: Array,
     Z: Array,
     size_x: Array,
-    size_z: Array,
+    right: Array,
+    largest: float,
     gamma: float,
     limit: float,
     depth: float,
@@ -321,14 +322,13 @@ def correct_exponents(
 ) -> None:
     """Recompute from differences the exponents that ``|x|² + |z|² - 2 x·z`` got wrong.
 
-    That formula is off by `noise` times ``gamma (|x|² + |z|²)``, the sizes given. Where they
-    exceed `limit` every exponent that may be above ``-depth`` is recomputed; elsewhere those
-    that lie within `near` times the sizes of zero. Equal rows get distance 0.
+    That formula is off by `noise` times ``gamma (|x|² + |z|²)``; the sizes of the vectors, at
+    most `largest`, stand negated in the last column of `right`. Where the sizes exceed `limit`
+    every exponent that may be above ``-depth`` is recomputed; elsewhere those that lie within
+    `near` times the sizes of zero. Equal rows get distance 0.
     """
     n, m = E.shape
-    largest = 0.0
-    for j in range(m):
-        largest = max(largest, size_z[j])
+    last = right.shape[1] - 1
     for i in range(n):
         reach = size_x[i] + largest
         cut = max(depth, noise * reach) if reach > limit else near * reach
@@ -342,10 +342,28 @@ def correct_exponents(
             continue
         for j in range(m):
             if E[i, j] > -cut:
-                pair = size_x[i] + size_z[j]
+                pair = size_x[i] - right[j, last]
                 if pair > limit or E[i, j] > -near * pair:
                     distance = 0.0
                     for k in range(X.shape[1]):
                         difference = np.float64(X[i, k]) - Z[j, k]
                         distance += difference * difference
                     E[i, j] = -gamma * distance
+
+
+@compiled()
+def extend_rbf(
+    X: Array, center: Array, gamma: float, left: Array, right: Array, size: Array
+) -> None:
+    """Centre rows and add the two columns that make one product the whole exponent."""
+    n, p = X.shape
+    for i in range(n):
+        total = 0.0
+        for k in range(p):
+            centred = X[i, k] - center[k]
+            total += np.float64(centred) * centred
+            left[i, k] = 2.0 * gamma * centred
+            right[i, k] = centred
+        size[i] = gamma * total
+        left[i, p] = right[i, p + 1] = -size[i]
+        left[i, p + 1] = right[i, p] = 1.0

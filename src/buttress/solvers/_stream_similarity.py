@@ -6,33 +6,25 @@ other kernel through `buttress.kernels`, and a Gram matrix given in advance.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array
 from buttress.kernels import Kernel
-from buttress.solvers._stream_exp import (
-    add_exp_dot_32,
-    add_exp_dot_64,
-    exp_in_place_32,
-    exp_in_place_64,
-)
-from buttress.solvers._stream_loops import correct_exponents, rbf_within
+from buttress.solvers._stream_exp import exp_in_place_32, exp_in_place_64
+from buttress.solvers._stream_loops import correct_exponents, extend_rbf, rbf_within
 from buttress.solvers._stream_store import VectorStore
+from buttress.solvers._stream_threads import scratch, share, workers
+from buttress.solvers._stream_tiles import TILE, sum_tiles_32, sum_tiles_64
 
-# Vectors per product: a tile of 32 rows stays in the second-level cache.
-_TILE = 1024
-# Rows per task. Fixed, so that the number of threads changes no bit of the result.
-_LEARN_ROWS = 32
+# Rows per task.
+_LEARN_ROWS = 64
 _PREDICT_ROWS = 128
+# Vectors per task where the kernel matrix itself is wanted.
+_WIDE = 1024
 # Below this many kernel values a second thread costs more than it saves.
 _WORTH_A_THREAD = 100_000
 
@@ -79,43 +71,75 @@ class RbfSource:
 
     def prepare(self, block: Array) -> _RbfBlock:
         n, p = block.shape
-        centred = block - self.center.astype(block.dtype)
-        size = self.gamma * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
-        left = np.empty((n, p + 2), dtype=block.dtype)
-        np.multiply(centred, 2.0 * self.gamma, out=left[:, :p])
-        left[:, p] = -size
-        left[:, p + 1] = 1.0
-        right = np.empty((n, p + 2), dtype=block.dtype)
-        right[:, :p] = centred
-        right[:, p] = 1.0
-        right[:, p + 1] = -size
-        return _RbfBlock(np.ascontiguousarray(block), left, size, right)
+        rows = np.array(block, order="C")
+        left, right = (np.empty((n, p + 2), dtype=rows.dtype) for _ in range(2))
+        size = np.empty(n)
+        extend_rbf(rows, self.center.astype(rows.dtype), self.gamma, left, right, size)
+        return _RbfBlock(rows, left, size, right)
 
     def sums(self, prepared: _RbfBlock, store: VectorStore, *, predicting: bool = False) -> Array:
-        F = np.zeros((len(prepared.rows), len(store.coef)))
-        coef = store.coef[:, : store.n].astype(prepared.left.dtype)
-        double = prepared.left.dtype == np.float64
-        add_exp_dot = add_exp_dot_64 if double else add_exp_dot_32
-        exp_in_place = exp_in_place_64 if double else exp_in_place_32
+        n, m = len(prepared.rows), store.n
+        F = np.zeros((n, len(store.coef)))
+        if n == 0 or m == 0:
+            return F
+        dtype = prepared.left.dtype
+        sum_tiles = sum_tiles_64 if dtype == np.float64 else sum_tiles_32
+        right = store.augmented_vectors()
+        correction = self._correction(prepared, store)
+        fixed: Any = (
+            np.ascontiguousarray(store.coef[:, :m].T, dtype=dtype),
+            self.gamma,
+            correction,
+        )
+        group = _PREDICT_ROWS if predicting else _LEARN_ROWS
+        # Learning, all threads work on one block: every tile has a place of its own, and the
+        # places are added in order, so the number of threads changes no bit of the result.
+        n_tiles = 1 if predicting else -(-m // TILE)
+        steps = 1 if predicting or n * m < _WORTH_A_THREAD else min(workers(), n_tiles)
+        parts = np.zeros((n_tiles, n, len(store.coef)))
 
-        def tile_done(rows: slice, columns: slice, E: Array) -> None:
-            if len(coef) == 1:
-                add_exp_dot(E, coef[0, columns], F[rows, 0])
+        def work(task: tuple[int, int]) -> None:
+            rows = slice(task[0], min(task[0] + group, n))
+            block = (prepared.left[rows], right, prepared.rows[rows], store.vectors())
+            space = scratch(group * TILE, dtype)
+            own = np.zeros((n_tiles, rows.stop - rows.start, len(store.coef)))
+            known = (prepared.size[rows], store.largest)
+            sum_tiles(*block, *known, *fixed, task[1], steps, space, own)
+            if predicting:
+                F[rows] = own[0]
             else:
-                exp_in_place(E)
-                F[rows] += E @ coef[:, columns].T
+                parts[task[1] :: steps, rows] = own[task[1] :: steps]
 
-        self._tiles(prepared, store, tile_done, _PREDICT_ROWS if predicting else _LEARN_ROWS)
-        return F
+        share(work, [(start, begin) for start in range(0, n, group) for begin in range(steps)])
+        return F if predicting else np.asarray(parts.sum(axis=0))
 
     def against(self, prepared: _RbfBlock, store: VectorStore, out: Array) -> None:
+        n, m = len(prepared.rows), store.n
+        if n == 0 or m == 0:
+            return
         exp_in_place = exp_in_place_64 if out.dtype == np.float64 else exp_in_place_32
+        right = store.augmented_vectors()
+        correction = self._correction(prepared, store)
+        vectors = store.vectors()
 
-        def tile_done(rows: slice, columns: slice, E: Array) -> None:
+        def work(first: int) -> None:
+            part = slice(first, min(first + _WIDE, m))
+            E = scratch(n * _WIDE, out.dtype)[: n * (part.stop - first)].reshape(n, -1)
+            np.matmul(prepared.left, right[part].T, out=E)
+            if correction[0] > 0:
+                pair = (prepared.rows, vectors[part], prepared.size, right[part])
+                correct_exponents(E, *pair, store.largest, self.gamma, *correction)
             exp_in_place(E)
-            out[rows, columns] = E
+            out[:, part] = E
 
-        self._tiles(prepared, store, tile_done, _LEARN_ROWS)
+        share(work, list(range(0, m, _WIDE)))
+
+    def _correction(self, prepared: _RbfBlock, store: VectorStore) -> Array:
+        """What `correct_exponents` is told; the first number is 0 when it is not needed."""
+        limit, depth, near, noise = _CORRECTION[prepared.left.dtype]
+        if near == 0 and float(prepared.size.max()) + store.largest <= limit:
+            limit = 0.0
+        return np.array([limit, depth, near, noise])
 
     def within(self, prepared: _RbfBlock) -> Array:
         n = len(prepared.rows)
@@ -131,46 +155,6 @@ class RbfSource:
         difference = prepared.rows - vector
         distance = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
         return np.asarray(np.exp(-self.gamma * distance))
-
-    def _tiles(
-        self,
-        prepared: _RbfBlock,
-        store: VectorStore,
-        done: Callable[[slice, slice, Array], None],
-        group: int,
-    ) -> None:
-        n, m = len(prepared.rows), store.n
-        if m == 0 or n == 0:
-            return
-        vectors, augmented = store.vectors(), store.augmented_vectors()
-        sizes = np.ascontiguousarray(-augmented[:, -1], dtype=np.float64)
-        limit, depth, near, noise = _CORRECTION[prepared.left.dtype]
-        reach = float(prepared.size.max() + sizes.max())
-        must_correct = near > 0 or reach > limit
-
-        def work(start: int) -> None:
-            rows = slice(start, min(start + group, n))
-            left = prepared.left[rows]
-            for first in range(0, m, _TILE):
-                columns = slice(first, min(first + _TILE, m))
-                E = _scratch(len(left), columns.stop - first, left.dtype)
-                np.matmul(left, augmented[columns].T, out=E)
-                if must_correct:
-                    correct_exponents(
-                        E,
-                        prepared.rows[rows],
-                        vectors[columns],
-                        prepared.size[rows],
-                        sizes[columns],
-                        self.gamma,
-                        limit,
-                        depth,
-                        near,
-                        noise,
-                    )
-                done(rows, columns, E)
-
-        _run(work, range(0, n, group), threaded=n > group and n * m > _WORTH_A_THREAD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,61 +230,3 @@ def _sparse_rbf(X: Any, Z: Any, gamma: float) -> Array:
         difference = X[i] - Z[j]
         distance[i, j] = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
     return np.asarray(np.exp(-gamma * np.maximum(distance, 0.0)), dtype=X.dtype)
-
-
-# -- threads -------------------------------------------------------------------------------
-
-_local = threading.local()
-# The BLAS limit is a setting of the whole process: one model at a time may change it.
-_limiting = threading.Lock()
-_pools: dict[int, ThreadPoolExecutor] = {}
-
-
-def _scratch(rows: int, columns: int, dtype: Any) -> Array:
-    """A matrix that every thread reuses from call to call."""
-    buffers = _local.__dict__.setdefault("buffers", {})
-    flat = buffers.get(dtype)
-    if flat is None or len(flat) < rows * columns:
-        flat = buffers[dtype] = np.empty(max(rows, _PREDICT_ROWS) * _TILE, dtype=dtype)
-    return np.asarray(flat[: rows * columns].reshape(rows, columns))
-
-
-def _pool(workers: int) -> ThreadPoolExecutor:
-    # Threads do not survive a fork: every process makes its own pool.
-    process = os.getpid()
-    pool = _pools.get(process)
-    if pool is None:
-        _pools.clear()
-        pool = _pools[process] = ThreadPoolExecutor(workers, thread_name_prefix="buttress-stream")
-    return pool
-
-
-def _controller() -> ThreadpoolController:
-    if not hasattr(_local, "controller"):
-        _local.controller = ThreadpoolController().select(user_api="blas")
-    return _local.controller
-
-
-def _run(work: Callable[[int], None], tasks: Iterable[int], *, threaded: bool) -> None:
-    """Do all `tasks`, on as many threads as BLAS is allowed, each with one BLAS thread."""
-    starts = list(tasks)
-    controller = _controller()
-    workers = max((lib.num_threads for lib in controller.lib_controllers), default=1)
-
-    def several(part: list[int]) -> None:
-        for start in part:
-            work(start)
-
-    if not threaded or workers < 2 or not _limiting.acquire(blocking=False):
-        several(starts)
-        return
-    try:
-        with controller.limit(limits=1):
-            pool = _pool(workers)
-            parts = [starts[i::workers] for i in range(min(workers, len(starts)))]
-            others = [pool.submit(several, part) for part in parts[1:]]
-            several(parts[0])
-            for other in others:
-                other.result()
-    finally:
-        _limiting.release()

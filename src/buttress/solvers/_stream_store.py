@@ -87,6 +87,8 @@ class VectorStore:
         The vectors as the user gave them.
     augmented : DenseRows or None
         The vectors in the form one matrix product turns into exponents (Gaussian kernel).
+    largest : float
+        A bound on ``gamma |z|²`` over all augmented vectors.
     coef : array of shape (n_problems, capacity), float64
     kxx : array of shape (capacity,)
         The kernel of every vector with itself.
@@ -99,6 +101,7 @@ class VectorStore:
         self.n = 0
         self.rows: Any = SparseRows(width, dtype) if is_sparse else DenseRows(width, dtype)
         self.augmented = DenseRows(augmented, dtype) if augmented else None
+        self.largest = 0.0
         self.coef = np.zeros((n_problems, 0))
         self.kxx = np.empty(0)
         self.position = np.empty(0, dtype=np.int64)
@@ -154,7 +157,9 @@ class VectorStore:
         grew = self.reserve(self.n + m)
         self.rows.append(rows, self.n)
         if self.augmented is not None:
+            assert augmented is not None
             self.augmented.append(augmented, self.n)
+            self.note_size(augmented)
         end = self.n + m
         if coef is not None:
             self.coef[:, self.n : end] = coef
@@ -163,6 +168,11 @@ class VectorStore:
         self.code[self.n : end] = code
         self.n = end
         return grew
+
+    def note_size(self, augmented: Array) -> None:
+        """Keep a bound on ``gamma |z|²``, which stands negated in the last column."""
+        if len(augmented):
+            self.largest = max(self.largest, -float(augmented[:, -1].min()))
 
     def keep(self, mask: BoolArray) -> None:
         """Drop the vectors whose entry of `mask` is False, in order."""

@@ -23,7 +23,6 @@ Pegasos and NORMA shrink ``f`` at every row; NORMA then drops coefficients below
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,13 +35,13 @@ from buttress.solvers import _stream_loops as loops
 from buttress.solvers._stream_budget import Budget
 from buttress.solvers._stream_similarity import GramSource, KernelSource, RbfSource, Source
 from buttress.solvers._stream_store import DenseRows, VectorStore
+from buttress.solvers._stream_threads import own_threads, scratch
 
 __all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "PerceptronRule"]
 
 # A loss below this is rounding left over from an update at the same point.
 _GHOST = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}
 _PREDICT_ENTRIES = 8_000_000
-_local = threading.local()
 
 
 @dataclass(frozen=True)
@@ -207,18 +206,17 @@ class OnlineModel:
         n = X.shape[0]
         outcome = Outcome.empty(n, Y.shape[1])
         Y = np.ascontiguousarray(Y, dtype=np.float64)
-        for start in range(0, n, self.block_size):
-            rows = slice(start, min(start + self.block_size, n))
-            part = outcome.rows(rows)
-            block = X[rows] if start or rows.stop < n else X
-            if sparse.issparse(block) and not self.is_sparse:
-                block = block.toarray()
-            if self.weights is not None:
-                self._learn_linear(block, Y[rows], position[rows], code[rows], part)
-            elif self.revises:
-                self._learn_revising(block, Y[rows], position[rows], code[rows], part)
-            else:
-                self._learn_appending(block, Y[rows], position[rows], code[rows], part)
+        if self.weights is not None:
+            learn = self._learn_linear
+        else:
+            learn = self._learn_revising if self.revises else self._learn_appending
+        with own_threads():
+            for start in range(0, n, self.block_size):
+                rows = slice(start, min(start + self.block_size, n))
+                block = X[rows] if start or rows.stop < n else X
+                if sparse.issparse(block) and not self.is_sparse:
+                    block = block.toarray()
+                learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
         return outcome
 
     @property
@@ -273,9 +271,7 @@ class OnlineModel:
         if len(new):
             augmented = self.source.augmented(prepared)
             augmented = None if augmented is None else augmented[new]
-            self.store.append(
-                block[new], augmented, A[new].T, kxx[new], position[new], code[new]
-            )
+            self.store.append(block[new], augmented, A[new].T, kxx[new], position[new], code[new])
 
     def _learn_revising(
         self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
@@ -285,7 +281,7 @@ class OnlineModel:
         augmented = self.source.augmented(prepared)
         B, n = len(Y), store.n
         store.reserve(n + B)
-        K = _workspace(B, n + B, self.dtype)
+        K = scratch(B * (n + B), self.dtype, "block")[: B * (n + B)].reshape(B, n + B)
         self.source.against(prepared, store, K)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
@@ -402,9 +398,10 @@ class OnlineModel:
         F = np.empty((n, len(self.store.coef)))
         step = 16384 if isinstance(self.source, RbfSource) else 64
         step = max(step, _PREDICT_ENTRIES // max(self.store.n, 1)) if step == 64 else step
-        for start in range(0, n, step):
-            prepared = self.source.prepare(X[start : start + step])
-            F[start : start + step] = self.source.sums(prepared, self.store, predicting=True)
+        with own_threads():
+            for start in range(0, n, step):
+                prepared = self.source.prepare(X[start : start + step])
+                F[start : start + step] = self.source.sums(prepared, self.store, predicting=True)
         return np.asarray(F * self.scale)
 
     # -- saving ----------------------------------------------------------------------------
@@ -484,12 +481,3 @@ def _numbers(rule: Rule, dtype: Any) -> Array:
     tau = rule.tau if isinstance(rule, NormaRule) else 0.0
     epsilon = float(np.finfo(dtype).eps)
     return np.array([s, eta, _GHOST[np.dtype(dtype)], epsilon, alpha, 1.0 - eta * alpha, tau])
-
-
-def _workspace(rows: int, columns: int, dtype: Any) -> Array:
-    """A matrix reused from block to block; its content is arbitrary."""
-    buffers = _local.__dict__.setdefault("buffers", {})
-    flat = buffers.get(dtype)
-    if flat is None or len(flat) < rows * columns:
-        flat = buffers[dtype] = np.empty(2 * rows * columns, dtype=dtype)
-    return np.asarray(flat[: rows * columns].reshape(rows, columns))
