@@ -62,7 +62,8 @@ BAD = [
     ("fit {dir}/infinite.csv --target y --model leaky -o {dir}/out.skops", 1, "'a' holds an infin"),
     # files to learn from
     ("fit {dir}/none.csv --target y", 2, "none.csv: no such file"),
-    ("fit {dir} --target y", 2, "is a directory"),
+    ("fit {dir} --target y", 1, "no.parquet"),
+    ("inspect {dir}", 2, "is a directory"),
     ("fit {dir}/empty.csv --target y", 1, "empty"),
     ("fit {dir}/header.csv --target y", 1, "no rows"),
     ("fit {dir}/numbers.csv --target y", 1, "first line holds numbers"),

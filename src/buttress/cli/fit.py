@@ -61,6 +61,10 @@ def fit(
     approximation: Annotated[
         Approximation | None, typer.Option(help="Feature map for large files; exact if not given.")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Fit Parquet files on a Dask cluster: its address, or 'local'."),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -77,12 +81,22 @@ def fit(
     - `buttress fit patients.csv --target diagnosis`
 
     - `buttress fit patients.csv --target diagnosis --model reject --d 0.1 --report report.html`
+
+    - `buttress fit big.parquet --target y --approximation nystroem --dask tcp://10.0.0.1:8786`
+
+    With --dask, and for a directory of Parquet files, rows are read in blocks and never held
+    all at once; columns must be numbers, and --model auto means leaky.
     """
     say = Output(json, quiet)
     if d is not None and not 0 < d <= 0.5:
         raise typer.BadParameter(f"--d {d:g} is out of range: a number in (0, 0.5]")
     writable(out)
     writable(report)
+    if dask is not None or data.is_dir():
+        _fit_blocks(
+            data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say
+        )
+        return
     with limit_threads(jobs):
         read = read_data(
             data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
@@ -134,6 +148,48 @@ def fit(
             "why": reason,
             "model": str(out),
             "report": str(report) if report else None,
+        }
+    )
+
+
+def _fit_blocks(
+    data: Path,
+    target: str,
+    model: Model,
+    d: float,
+    out: Path,
+    ignore: str | None,
+    folds: int,
+    approximation: Approximation | None,
+    dask: str | None,
+    seed: int,
+    say: Output,
+) -> None:
+    """Files that need not fit in memory: one kind of model, an approximate kernel."""
+    from buttress.cli._blocks import fit_in_blocks
+
+    kind = "leaky" if model is Model.auto else model.value
+    if not takes_approximation(kind):
+        raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
+    name = approximation.value if approximation else "auto"
+    estimator = make_estimator(kind, d=d, seed=seed, folds=folds, approximation=name)
+    estimator.set_params(cv=folds)
+    left_out = [column.strip() for column in (ignore or "").split(",") if column.strip()]
+    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
+    rows = int(fitted.encoder_.scaler_.n_samples_seen_)
+    fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
+    _save(fitted, out)
+    say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
+    say.say(f"wrote {out} ({out.stat().st_size} bytes)")
+    say.result(
+        {
+            "data": str(data),
+            "rows": rows,
+            "columns": int(fitted.n_features_in_),
+            "classes": [str(label) for label in fitted.classes_.tolist()],
+            "approximation": fitted.estimator_.approximation_,
+            "chosen": kind,
+            "model": str(out),
         }
     )
 
