@@ -55,7 +55,7 @@ def fit_lhs(
 
     options: dict[str, Any] = {}
     if solver == "mm":
-        options = {"solver": "mm", "max_iter": 50 if quick else STEP_LIMIT}
+        options = {"solver": "mm", "tol": 1e-5, "max_iter": 50 if quick else STEP_LIMIT}
     start = time.process_time()
     with warnings.catch_warnings():
         if solver == "mm":

@@ -176,8 +176,8 @@ EXPERIMENT = Experiment(
         "on a precomputed kernel), at most 10,000 iterations each.",
         "Gaussian kernel with the width of the authors' package: mean of the inverse 10 % and "
         "90 % quantiles of squared distances.",
-        "'LHS by MM' is the paper's own algorithm, with its limit of 10,000 steps over the path, "
-        "on the runs that are timed.",
+        "'LHS by MM' is the paper's own algorithm with its package's tolerance (squared step below "
+        "1e-5) and the paper's limit of 10,000 steps over the path, on the runs that are timed.",
         "Time is processor time for tuning and fitting, one process, one BLAS thread, mean of the "
         "first 3 runs as in the paper; the SVM is then fitted for all 100 values.",
         "The set printed as Spectf with 80 rows and 22 features is SPECT.train; Musk has 476 "
