@@ -93,6 +93,12 @@ def test_verdicts(values, changes, verdict):
     assert result["runs"] == len(many)
 
 
+def test_without_a_printed_spread_an_unknown_protocol_has_no_score():
+    result = compare(cell(unknown="another computer", spread=None), [1.0, 2.0])
+    assert math.isnan(result["difference_in_se"])
+    assert result["difference"] == pytest.approx(-8.5)
+
+
 def test_reason_is_the_note_or_the_remark():
     assert compare(cell(unknown="because"), [1.0, 2.0])["reason"] == "because"
     assert compare(cell(remark="tried x"), [30.0, 30.1] * 3)["reason"] == "tried x"

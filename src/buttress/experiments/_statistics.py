@@ -109,7 +109,8 @@ def _judge(
         same = abs(difference) <= rounding_unit(cell.printed) / 2 + 1e-12
         return (AGREES, "") if same else (DIFFERS, cell.remark)
     if cell.unknown:
-        result["difference_in_se"] = difference / _combined(result)
+        if cell.spread is not None:
+            result["difference_in_se"] = difference / _combined(result)
         return UNKNOWN, cell.unknown
     if len(numbers) < ENOUGH_RUNS:
         return TOO_FEW, ""
