@@ -64,8 +64,8 @@ def test_the_whole_path_is_optimal(noisy, solver):
     X, y = noisy
     model = LeakyHockeyStickClassifierCV(alphas=40, solver=solver).fit(X, y)
     path = model.path_
-    # single precision of the batched products allows no more
-    allowed = 1e-8 if solver == "newton" else 2e-4
+    # the path is solved to 1e-6 in the slopes, the batched one in single precision
+    allowed = 1e-6 if solver == "newton" else 2e-4
     assert np.all(path.gaps <= allowed * (1 + np.abs(path.objectives)))
     assert path.dual_coefs.shape == (40, 120)
     for index in (0, 20, 39):

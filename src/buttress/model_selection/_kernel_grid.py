@@ -10,10 +10,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array
 from buttress._progress import progress
+from buttress._threads import one_blas_thread
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._training import TrainingSet
 from buttress.model_selection._folds import Fold, classification_folds
@@ -81,7 +81,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
             for width in widths:
                 kernel = self._make_kernel(data, gamma=width)
                 K = kernel.gram(data.X)
-                with threadpool_limits(limits=1, user_api="blas"):
+                with one_blas_thread():
                     columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                         delayed(self._fold_scores)(K, data, labels, fold, combinations)
                         for fold in folds

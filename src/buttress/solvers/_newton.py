@@ -4,11 +4,8 @@ The same source runs compiled (leaky hockey stick family, passed as its exponent
 interpreted (a user's loss object): `slope_and_curvature` and `mean_value` have an
 implementation for each. Names follow the note on the leaky hockey stick: `t` is minus the
 derivative of the loss, `kappa` its curvature, `omega` the normalised row weight (zero for rows
-that are held out), `A` the rows whose loss is curved.
-
-In kernel form `M` is the Gram matrix, the coefficients are those of the rows, and the Newton
-equations are the Cholesky-friendly ``I + D K_AA D``. In feature form `M` holds one row of
-features per row of data, the coefficients are the weights of the features.
+that are held out), `A` the rows whose loss is curved. The Newton equations have the
+Cholesky-friendly matrix ``I + D K_AA D``.
 """
 
 from __future__ import annotations
@@ -79,7 +76,7 @@ def _mean_value(loss: Any, u: Any, omega: Any) -> Any:
 
 
 @register_jitable
-def _best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
+def best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
     """The intercept that balances the slopes of the two classes for fixed scores `g`."""
     low, high = -1.0, 1.0
     for _ in range(2000):
@@ -166,83 +163,8 @@ def _kernel_step(
     return fixed + moving, b, g + np.dot(K, moving), True
 
 
-@compiled()
-def _feature_step(
-    Phi: Array,
-    y: Array,
-    omega: Array,
-    u: Array,
-    t: Array,
-    kappa: Array,
-    lam: float,
-    fit_intercept: bool,
-) -> tuple[Array, float, Array, bool]:
-    """As `_kernel_step`, for explicit features; the coefficients are their weights."""
-    n, p = Phi.shape
-    m = 0
-    for i in range(n):
-        if omega[i] > 0.0 and kappa[i] > 0.0:
-            m += 1
-    if m == 0:
-        beta = np.dot(Phi.T, omega * y * t) / (2.0 * lam)
-        return beta, 0.0, np.dot(Phi, beta), False
-    rows = np.empty((m, p))
-    weighted = np.empty((m, p))
-    v = np.empty(m)
-    pull = np.zeros(n)
-    m = 0
-    for i in range(n):
-        if omega[i] > 0.0:
-            pull[i] = omega[i] * y[i] * (t[i] + kappa[i] * u[i])
-            if kappa[i] > 0.0:
-                v[m] = omega[i] * kappa[i]
-                for k in range(p):
-                    rows[m, k] = Phi[i, k]
-                    weighted[m, k] = v[m] * Phi[i, k]
-                m += 1
-    size = p + 1 if fit_intercept else p
-    H = np.empty((size, size))
-    H[:p, :p] = np.dot(weighted.T, rows)
-    right = np.empty((1, size))
-    right[0, :p] = np.dot(Phi.T, pull)
-    if fit_intercept:
-        for k in range(p):
-            H[p, k] = np.sum(weighted[:, k])
-        H[p, p] = np.sum(v)
-        right[0, p] = np.sum(pull)
-    for k in range(p):
-        H[k, k] += 2.0 * lam
-    # Scaled to unit diagonal: features of very different sizes then do no harm.
-    scale = np.empty(size)
-    for k in range(size):
-        scale[k] = 1.0 / np.sqrt(H[k, k])
-    ridge = 0.0
-    solution = right.copy()
-    while True:
-        factor = np.empty((size, size))
-        for k in range(size):
-            for q in range(k + 1):
-                factor[k, q] = H[k, q] * scale[k] * scale[q]
-            factor[k, k] += ridge
-            solution[0, k] = right[0, k] * scale[k]
-        if cholesky_in_place(factor) == 0:
-            break
-        ridge = max(10.0 * ridge, 1e-15)
-    cholesky_solve(factor, solution)
-    theta = solution[0] * scale
-    beta = theta[:p].copy()
-    b = theta[p] if fit_intercept else 0.0
-    return beta, b, np.dot(Phi, beta), True
-
-
-@register_jitable
-def _squared_norm(kernel_form: bool, coef: Array, g: Array) -> float:
-    return np.dot(coef, g) if kernel_form else np.dot(coef, coef)  # type: ignore[no-any-return]
-
-
-def newton_path(
-    M: Array,
-    kernel_form: bool,
+def kernel_path(
+    K: Array,
     y: Array,
     omega: Array,
     lambdas: Array,
@@ -258,10 +180,8 @@ def newton_path(
 
     Parameters
     ----------
-    M : array of shape (n, n) or (n, p)
-        Gram matrix or features.
-    kernel_form : bool
-        Which of the two.
+    K : array of shape (n, n)
+        Gram matrix.
     y, omega : arrays of shape (n,)
         ±1 labels, and weights that sum to one; zero weight marks rows that are only predicted.
     lambdas : array of shape (L,)
@@ -272,18 +192,17 @@ def newton_path(
         Exponent of the exact scaling tail, 0 when the loss has none or must not use it.
     tol : float
         On the largest error of a row's slope against its coefficient.
-    start_coef, start_intercept : array of shape (m,), float
+    start_coef, start_intercept : array of shape (n,), float
         Where to start; a NaN intercept means from zero.
 
     Returns
     -------
-    coef (L, m), intercept (L,), scores (L, n) without intercept, interval (L, 2) of the
+    coef (L, n), intercept (L,), scores (L, n) without intercept, interval (L, 2) of the
     intercept, residual (L,), iterations (L,)
     """
     n = y.size
     L = lambdas.size
-    size = M.shape[1]
-    coefs = np.zeros((L, size))
+    coefs = np.zeros((L, n))
     intercepts = np.zeros(L)
     scores = np.zeros((L, n))
     intervals = np.zeros((L, 2))
@@ -292,19 +211,15 @@ def newton_path(
 
     pull = omega * y
     balanced = fit_intercept and abs(np.sum(pull)) < 1e-13 and tail_exponent != 0.0
-    if kernel_form:
-        flat_coef: Any = pull.copy()
-    else:
-        flat_coef = np.dot(M.T, pull)
-    flat = np.dot(M, flat_coef)
+    flat = np.dot(K, pull)
 
-    coef: Any = np.zeros(size)
+    coef: Any = np.zeros(n)
     g: Any = np.zeros(n)
     if np.isnan(start_intercept):
-        b = _best_intercept(loss, g, y, omega) if fit_intercept else 0.0
+        b = best_intercept(loss, g, y, omega) if fit_intercept else 0.0
     else:
         coef = start_coef.copy()
-        g = np.dot(M, coef)
+        g = np.dot(K, coef)
         b = start_intercept
     earlier = g + b
     earlier_log = np.log(lambdas[0])
@@ -331,7 +246,7 @@ def newton_path(
                     else:
                         low = max(low, -1.0 - score)
             if low <= high:
-                coef = flat_coef / (2.0 * lam)
+                coef = pull / (2.0 * lam)
                 g = flat / (2.0 * lam)
                 b = 0.5 * (low + high)
                 coefs[step], scores[step], intercepts[step] = coef, g, b
@@ -342,7 +257,7 @@ def newton_path(
                 continue
 
         f = g + b
-        value = mean_value(loss, y * f, omega) + lam * _squared_norm(kernel_form, coef, g)
+        value = mean_value(loss, y * f, omega) + lam * np.dot(coef, g)
         # First linearise where the path is heading; the last solution is the safe fallback.
         ahead = np.log(lam) - np.log(lambdas[step - 1]) if step > 0 else 0.0
         behind = np.log(lambdas[step - 1]) - earlier_log if step > 0 else 0.0
@@ -359,21 +274,14 @@ def newton_path(
         for iteration in range(max_iter):
             u = y * guess
             t, kappa = slope_and_curvature(loss, u)
-            if kernel_form:
-                new_coef, new_b, new_g, curved = _kernel_step(
-                    M, y, omega, u, t, kappa, lam, fit_intercept
-                )
-            else:
-                new_coef, new_b, new_g, curved = _feature_step(
-                    M, y, omega, u, t, kappa, lam, fit_intercept
-                )
+            new_coef, new_b, new_g, curved = _kernel_step(
+                K, y, omega, u, t, kappa, lam, fit_intercept
+            )
             if fit_intercept and not curved:
-                new_b = _best_intercept(loss, new_g, y, omega)
+                new_b = best_intercept(loss, new_g, y, omega)
             new_f = new_g + new_b
             new_u = y * new_f
-            new_value = mean_value(loss, new_u, omega) + lam * _squared_norm(
-                kernel_form, new_coef, new_g
-            )
+            new_value = mean_value(loss, new_u, omega) + lam * np.dot(new_coef, new_g)
             iterations[step] = iteration + 1
             new_t, _new_kappa = slope_and_curvature(loss, new_u)
             linear_t = t + kappa * (u - new_u)
@@ -396,19 +304,15 @@ def newton_path(
                 continue
             # Halve the step from the current point until the objective falls enough.
             f = g + b
-            slope = -np.sum(omega * y * t * (new_f - f))
-            if kernel_form:
-                slope += 2.0 * lam * np.dot(g, new_coef - coef)
-            else:
-                slope += 2.0 * lam * np.dot(coef, new_coef - coef)
+            slope = 2.0 * lam * np.dot(g, new_coef - coef) - np.sum(omega * y * t * (new_f - f))
             theta = 0.5
             moved = False
             for _ in range(_HALVINGS):
                 try_coef = coef + theta * (new_coef - coef)
                 try_g = g + theta * (new_g - g)
                 try_b = b + theta * (new_b - b)
-                try_value = mean_value(loss, y * (try_g + try_b), omega) + lam * _squared_norm(
-                    kernel_form, try_coef, try_g
+                try_value = mean_value(loss, y * (try_g + try_b), omega) + lam * np.dot(
+                    try_coef, try_g
                 )
                 if try_value <= value + _ARMIJO * theta * slope:
                     moved = True
@@ -432,5 +336,5 @@ def newton_path(
     return coefs, intercepts, scores, intervals, residuals, iterations
 
 
-interpreted_newton_path = newton_path
-newton_path = compiled()(newton_path)
+interpreted_kernel_path = kernel_path
+kernel_path = compiled()(kernel_path)

@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick, SmoothLoss, require
 from buttress.solvers._columns import Columns, solve_columns
+from buttress.solvers._feature_newton import feature_path, interpreted_feature_path
 from buttress.solvers._geometry import Eigenbasis, Geometry
-from buttress.solvers._newton import interpreted_newton_path, newton_path
+from buttress.solvers._newton import interpreted_kernel_path, kernel_path
 
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
 _NEWTON_ROWS = 200
@@ -147,7 +149,7 @@ def solve_problems(
         advance(1)
         return tuple(part[wanted] for part in found)
 
-    with threadpool_limits(limits=1 if len(Y) > 1 else None, user_api="blas"):
+    with one_blas_thread() if len(Y) > 1 else nullcontext():
         parts = list(_map(run, range(len(Y)), n_threads))
     coef, intercept, scores, interval, residual, iterations = (
         np.array(part) for part in zip(*parts, strict=True)
@@ -226,12 +228,14 @@ def _newton(
     start: tuple[Array, float] | None = None,
 ) -> tuple[Any, ...]:
     leaky = isinstance(loss, LeakyHockeyStick)
-    function = newton_path if leaky else interpreted_newton_path
+    if geometry.kernel_form:
+        function = kernel_path if leaky else interpreted_kernel_path
+    else:
+        function = feature_path if leaky else interpreted_feature_path
     coef, intercept = (np.zeros(geometry.matrix.shape[1]), np.nan) if start is None else start
     return tuple(
         function(
             geometry.matrix,
-            geometry.kernel_form,
             np.ascontiguousarray(y, dtype=np.float64),
             np.ascontiguousarray(omega, dtype=np.float64),
             lambdas,
@@ -337,7 +341,7 @@ def _batched(
         converged[q, first:] = residual <= tol
         iterations[q, first:] += steps
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         list(_map(finish, range(n_problems), n_threads))
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if fit_intercept:
@@ -390,7 +394,7 @@ class _ColumnSolver:
                 max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
             )
 
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             parts = list(_map(run, range(min(self.n_threads, len(lam))), self.n_threads))
         merged = []
         for pieces in zip(*parts, strict=True):
@@ -419,19 +423,20 @@ def _interpolated(
     nodes = np.array(known)
     b = np.empty((len(index), coef.shape[2]), dtype=coef.dtype)
     a0 = np.empty(len(index))
-    for column, (q, i) in enumerate(zip(problem, index, strict=True)):
+    for i in np.unique(index):
+        columns = np.flatnonzero(index == i)
         here = np.searchsorted(nodes, i)
         low = int(np.clip(here - 2, 0, max(len(nodes) - 4, 0)))
         near = nodes[low : low + 4] if here < len(nodes) else nodes[-2:]
         x = log_lambda[near]
+        # Lagrange's polynomial through the solved penalties nearby
+        away = log_lambda[i] - x
         shares = np.array(
-            [
-                np.prod([(log_lambda[i] - x[m]) / (x[k] - x[m]) for m in range(len(x)) if m != k])
-                for k in range(len(x))
-            ]
+            [np.prod(np.delete(away / (x[k] - x + (x == x[k])), k)) for k in range(len(x))]
         )
-        b[column] = shares.astype(coef.dtype) @ coef[q, near]
-        a0[column] = shares @ intercept[q, near]
+        chosen = coef[problem[columns][:, None], near]
+        b[columns] = np.einsum("k,qkm->qm", shares.astype(coef.dtype), chosen)
+        a0[columns] = intercept[problem[columns][:, None], near] @ shares
     return b, a0
 
 

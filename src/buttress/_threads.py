@@ -1,0 +1,28 @@
+"""BLAS threads: small dense systems are several times faster with one."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> Any:
+    # Finding the loaded libraries takes milliseconds, longer than many a fit: do it once.
+    import scipy.linalg  # noqa: F401  its BLAS must be there to be found
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """A context in which BLAS uses the calling thread only.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
