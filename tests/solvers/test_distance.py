@@ -254,6 +254,20 @@ def test_kernel_form_gives_way_to_features_when_the_multiplier_vanishes():
     assert result.gap <= 1e-7 * max(1.0, abs(result.objective))
 
 
+def test_single_precision_and_slightly_indefinite_matrices():
+    X, y = sample(60, 2)
+    K = rbf(X, 0.01)
+    exact = solve_distance(K, y, EllipsoidError(), 100.0)
+    single = solve_distance(K.astype(np.float32), y, EllipsoidError(), 100.0)
+    assert single.objective == pytest.approx(exact.objective, rel=1e-2)
+    shifted = K - 1e-9 * np.eye(60)
+    for radius in (100.0, 1e6):
+        result = solve_distance(shifted, y, EllipsoidError(), radius)
+        assert result.gap <= 1e-6 * max(1.0, abs(result.objective))
+    penalised = solve_penalised_distance(shifted, y, EllipsoidError(), 1e-9)
+    assert penalised.gap <= 1e-6 * max(1.0, abs(penalised.objective))
+
+
 def test_few_steps_allowed_means_not_converged():
     X, y = sample()
     result = solve_distance(rbf(X), y, EllipsoidError(h=1.0), 50.0, max_iter=1)

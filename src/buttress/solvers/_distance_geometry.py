@@ -41,7 +41,7 @@ class Geometry:
             self._K: Array | None = None
             self.n = len(features)
         else:
-            K = np.asarray(K, dtype=np.float64)
+            K = _definite(np.asarray(K))
             self.shift = K.mean(axis=0)
             self.explicit = False
             self._features = None
@@ -91,3 +91,17 @@ class Geometry:
             return values, float(np.sqrt(max(float(signed @ values), 0.0)))
         z = self.features.T @ signed
         return np.asarray(self.features @ z), float(np.linalg.norm(z))
+
+
+def _definite(K: Array) -> Array:
+    """The matrix in float64; a float32 one gets back on its diagonal what rounding may have cost.
+
+    The entries of a float32 Gram matrix are known to 6e-8 of its scale, so its eigenvalues to
+    about sqrt(n) times that, and may be negative by as much.
+    """
+    if K.dtype != np.float32:
+        return np.asarray(K, dtype=np.float64)
+    double = K.astype(np.float64)
+    scale = float(np.max(np.diagonal(double), initial=0.0))
+    double[np.diag_indices_from(double)] += 2.0 * np.finfo(np.float32).eps * np.sqrt(len(K)) * scale
+    return double

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers._distance_spaces import Direction, Rows
+from buttress.solvers._distance_spaces import Direction, IllConditioned, Rows
 from buttress.solvers._thresholds import class_threshold
 
 # Below this part of the first multiplier the kernel form loses too many digits.
@@ -17,10 +17,6 @@ _SMALLEST_IN_KERNEL_FORM = 1e-7
 _INACTIVE = 1e-13
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
-
-
-class IllConditioned(Exception):
-    """The kernel form cannot go on; explicit features can."""
 
 
 @dataclass(eq=False)

@@ -25,6 +25,10 @@ from buttress._compile import compiled
 _NEGLIGIBLE = 1e-15
 
 
+class IllConditioned(Exception):
+    """The kernel form cannot go on; explicit features can."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The labels and weights of one binary problem: ``y`` is ±1, ``total`` the sum of weights."""
@@ -92,7 +96,10 @@ class KernelSpace:
         root = np.sqrt(curvature[q])
         B = np.empty((len(q), len(q)))
         fill_scaled(self.K, q, root, scale, len(q) == len(x), B)
-        factor = _cholesky(B)
+        try:
+            factor = _cholesky(B)
+        except np.linalg.LinAlgError:
+            raise IllConditioned from None  # a Gram matrix that is indefinite by rounding
         # (I + D½ G D½) s = right sides; the class indicators enforce the class sums
         e = np.stack([root * m[q] for m in rows.masks])
         rights = np.vstack([e, root * grad[1][q] / (2.0 * mu), root * g[q]])

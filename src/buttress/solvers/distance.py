@@ -27,8 +27,8 @@ from buttress.losses import SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
 from buttress.solvers._distance_conic import conic_weights
 from buttress.solvers._distance_geometry import Geometry
-from buttress.solvers._distance_search import IllConditioned, Point, Search
-from buttress.solvers._distance_spaces import FeatureSpace, Rows
+from buttress.solvers._distance_search import Point, Search
+from buttress.solvers._distance_spaces import FeatureSpace, IllConditioned, Rows
 from buttress.solvers._hull_distance import hull_weights
 from buttress.solvers._thresholds import central_threshold, quantile_threshold
 
@@ -318,7 +318,11 @@ class _Problem:
                 "is not."
             )
         search = self._start_search()
-        point = search.penalised(search.start(penalty))
+        try:
+            point = search.penalised(search.start(penalty))
+        except IllConditioned:
+            search = self._start_search(features=True)
+            point = search.penalised(search.start(penalty))
         radius = search.norm((point.x, point.g))
         result = self._certified(point, radius, active=True)
         return replace(result, penalty=penalty)
