@@ -65,6 +65,16 @@ def test_the_score_is_the_papers():
     np.testing.assert_allclose(model.results_["deviation"], expected, rtol=1e-6)
 
 
+def test_a_lighter_penalty_allows_larger_norms():
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    full = RademacherSelector(gammas=None, **QUICK).fit(X, y)
+    light = RademacherSelector(gammas=None, penalty_weight=1e-3, **QUICK).fit(X, y)
+    results = light.results_
+    np.testing.assert_allclose(results["score"], results["risk"] + 1e-3 * results["penalty"])
+    np.testing.assert_array_equal(results["penalty"], full.results_["penalty"])
+    assert light.C_ > full.C_
+
+
 def test_more_classes_and_kernels_without_a_width():
     X, y = load_iris(return_X_y=True)
     model = RademacherSelector(
@@ -93,6 +103,7 @@ def test_precomputed_kernel_equals_rows():
         ({"n_draws": 0}, "n_draws=0"),
         ({"n_starts": 1.5}, "n_starts=1.5"),
         ({"delta": 1.0}, "delta=1.0"),
+        ({"penalty_weight": 0.0}, "penalty_weight=0.0"),
         ({"Cs": [-1.0]}, "Cs=-1.0"),
         ({"Cs": []}, "Cs is empty"),
         ({"gammas": "wide"}, "gammas='wide'"),
