@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
 
@@ -102,7 +102,7 @@ def best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
 
 
 @compiled()
-def _solve_active(K: Array, active: Array, d: Array, right: Array) -> None:
+def _solve_active(K: Array, active: IntArray, d: Array, right: Array) -> None:
     """Overwrite the rows of `right` with the solutions of ``(I + D K_AA D) x = right``."""
     m = d.size
     B = np.empty((m, m))

@@ -1,0 +1,70 @@
+"""Solutions of many problems at many penalties, and threads to find them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers._geometry import Eigenbasis
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Solutions of q problems at L penalties.
+
+    Attributes
+    ----------
+    intercept : array of shape (q, L)
+    interval : array of shape (q, L, 2)
+        Where the intercept may lie; both ends equal when it is unique.
+    scores : array of shape (q, L, n)
+        f at all rows, held-out ones included, without the intercept.
+    weights : array of shape (q, L, m)
+        Coefficients of f: in the geometry's coordinates, or in those of `basis`.
+    basis : Eigenbasis or None
+    iterations : array of shape (q, L)
+        Zero on the scaling tail.
+    converged : array of shape (q, L)
+    method : str
+        "newton" or "batched".
+    """
+
+    intercept: Array
+    interval: Array
+    scores: Array
+    weights: Array
+    basis: Eigenbasis | None
+    iterations: IntArray
+    converged: BoolArray
+    method: str
+
+    def coefficients(self, q: int) -> Array:
+        """Coefficients of problem `q` in the geometry's coordinates, shape (L, m), float64."""
+        weights = np.asarray(self.weights[q], dtype=np.float64)
+        return weights if self.basis is None else self.basis.coefficients(weights)
+
+    def subset(self, problems: slice) -> Paths:
+        """Some of the problems."""
+        return Paths(
+            self.intercept[problems],
+            self.interval[problems],
+            self.scores[problems],
+            self.weights[problems],
+            self.basis,
+            self.iterations[problems],
+            self.converged[problems],
+            self.method,
+        )
+
+
+def in_threads(function: Callable[[int], Any], items: Sequence[int], n_threads: int) -> list[Any]:
+    """``[function(item) for item in items]``, divided among threads."""
+    if n_threads == 1 or len(items) == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))
