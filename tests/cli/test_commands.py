@@ -261,6 +261,17 @@ def test_the_first_run_is_announced(tmp_path, capsys, monkeypatch):
     assert demo.compiled_before()
 
 
+def test_a_helper_compiles_while_the_demo_runs(tmp_path, capsys, monkeypatch):
+    from buttress.cli import demo
+
+    monkeypatch.setattr(demo, "compiled_before", lambda: False)
+    assert run("demo", "--out", tmp_path / "r.html") == 0
+    captured = capsys.readouterr()
+    assert "compiling the solvers" in captured.err
+    assert "precision" in captured.out
+    demo.warm_up()
+
+
 # -- the program itself --------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,8 +59,10 @@ def demo(
     say = Output(json, quiet)
     writable(out)
     start = time.perf_counter()
+    helper = None
     if not compiled_before():
         say.note("first run: compiling the solvers, once per installation ...")
+        helper = compile_beside()
     with limit_threads(jobs):
         from buttress.report import write_report
 
@@ -68,7 +72,7 @@ def demo(
             f"Wisconsin breast cancer: {len(split.y_train)} training rows, {n_flipped} of their "
             f"labels flipped; {len(split.y_test)} test rows with clean labels"
         )
-        models, judged = run_models(split, seed, say)
+        models, judged = run_models(split, seed, say, helper)
         _print(say, judged)
         page, found = make_report(split, models, judged, seed)
         say.say(
@@ -103,6 +107,26 @@ def compiled_before() -> bool:
     return any(next(folder.rglob("*.nbi"), None) is not None for folder in folders)
 
 
+def compile_beside() -> Any:
+    """Start a process that compiles what the later models need, while the first one is fitted.
+
+    Numba compiles one function at a time in a process, and keeps the result on disk for all.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", "from buttress.cli.demo import warm_up; warm_up()"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def warm_up() -> None:
+    """Fit the models that `compile_beside` is for to a few rows."""
+    split = make_split(0)
+    for kind in ("ramp", "online", "reject"):
+        make_estimator(kind, folds=2).fit(split.X_train[:60], split.y_train[:60])
+
+
 def make_split(seed: int) -> Split:
     """Half of the rows to train on, standardised, with flipped labels; half to test."""
     import numpy as np
@@ -120,8 +144,13 @@ def make_split(seed: int) -> Split:
     return Split(list(bunch.feature_names), X_train, y_clean, y_train, X_test, y_test)
 
 
-def run_models(split: Split, seed: int, say: Output) -> tuple[dict[str, Any], list[Judged]]:
-    """Fit every model on the flipped labels and judge it on the clean ones."""
+def run_models(
+    split: Split, seed: int, say: Output, helper: Any = None
+) -> tuple[dict[str, Any], list[Judged]]:
+    """Fit every model on the flipped labels and judge it on the clean ones.
+
+    `helper` is waited for before the first model whose code it compiles.
+    """
     import numpy as np
 
     from buttress._progress import progress
@@ -131,9 +160,12 @@ def run_models(split: Split, seed: int, say: Output) -> tuple[dict[str, Any], li
 
     train = as_table(split.X_train, names=split.names)
     test = as_table(split.X_test, names=split.names)
-    models, judged = {}, []
+    models: dict[str, Any] = {}
+    judged = []
     with progress("fitting", len(KINDS), say.verbose) as advance:
         for kind in KINDS:
+            if kind == "ramp" and helper is not None:
+                helper.wait()
             start = time.perf_counter()
             cost = cost_on_noisy_labels(D, models["ramp"].estimator_) if kind == "reject" else D
             estimator = make_estimator(kind, d=cost, seed=seed)
@@ -171,7 +203,7 @@ def cost_on_noisy_labels(d: float, ramp: Any) -> float:
         Has an estimate of the share of wrong labels.
     """
     rates = list(ramp.noise_rates_.values())
-    rate = min(sum(rates) / len(rates), 0.45)
+    rate = min(float(sum(rates)) / len(rates), 0.45)
     return rate + (1 - 2 * rate) * d
 
 
