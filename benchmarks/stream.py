@@ -225,16 +225,20 @@ def main() -> None:
         return
     X, y = banana(Path(folder))
     rows = [one_pass("banana", X, y, gamma=1.0)]
-    for policy in ("merge", "project", "forget", "forget_oldest"):
-        for budget in (50, 200):
-            rows.append(one_pass("banana", X, y, gamma=1.0, budget=budget, budget_policy=policy))
+    policies = ("merge", "project", "forget", "forget_oldest")
+    rows += [
+        one_pass("banana", X, y, gamma=1.0, budget=budget, budget_policy=policy)
+        for policy in policies
+        for budget in (50, 200)
+    ]
     X, y = adult(Path(folder))
     if quick:
         X, y = X[:5000], y[:5000]
     options = {"gamma": 1.0 / X.shape[1]}
     rows.append(one_pass("adult", X, y, **options))
-    for policy in ("merge", "project", "forget", "forget_oldest"):
-        rows.append(one_pass("adult", X, y, **options, budget=500, budget_policy=policy))
+    rows += [
+        one_pass("adult", X, y, **options, budget=500, budget_policy=policy) for policy in policies
+    ]
     report("stream_budget", rows)
     whole, model = seconds(lambda: PARampClassifier(**options).fit(X, y))
     report(

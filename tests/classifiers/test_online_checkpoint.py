@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 from buttress.classifiers._checkpoint import CheckpointError, read_checkpoint, write_checkpoint
@@ -40,6 +41,7 @@ def stream(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_a_learner_goes_on_bit_by_bit_as_if_never_stopped(
     learner: Any, thin: bool, dtype: Any, tmp_path: Path
 ) -> None:
+    learner = clone(learner)
     X, y = stream()
     # a change of concept, so that a challenger may be alive at the checkpoint
     y[130:] = np.where(y[130:] == "yes", "no", "yes")

@@ -83,7 +83,7 @@ class RbfSource:
         if n == 0 or m == 0:
             return F
         dtype = prepared.left.dtype
-        sum_tiles = sum_tiles_64 if dtype == np.float64 else sum_tiles_32
+        sum_tiles: Any = sum_tiles_64 if dtype == np.float64 else sum_tiles_32
         right = store.augmented_vectors()
         correction = self._correction(prepared, store)
         fixed: Any = (
@@ -100,10 +100,10 @@ class RbfSource:
 
         def work(task: tuple[int, int]) -> None:
             rows = slice(task[0], min(task[0] + group, n))
-            block = (prepared.left[rows], right, prepared.rows[rows], store.vectors())
+            block: Any = (prepared.left[rows], right, prepared.rows[rows], store.vectors())
             space = scratch(group * TILE, dtype)
             own = np.zeros((n_tiles, rows.stop - rows.start, len(store.coef)))
-            known = (prepared.size[rows], store.largest)
+            known: Any = (prepared.size[rows], store.largest)
             sum_tiles(*block, *known, *fixed, task[1], steps, space, own)
             if predicting:
                 F[rows] = own[0]

@@ -394,6 +394,7 @@ class OnlineModel:
             X = X.toarray()
         elif self.is_sparse and not sparse.issparse(X):
             X = sparse.csr_matrix(X)
+        X = X.astype(self.dtype, copy=False)
         n = X.shape[0]
         F = np.empty((n, len(self.store.coef)))
         step = 16384 if isinstance(self.source, RbfSource) else 64
