@@ -23,10 +23,15 @@ class NoiseRates:
     Attributes
     ----------
     rates, standard_errors : arrays of shape (n_classes,)
+    overlap : float
+        How much more often labels differ in the second quarter of the rows, by confidence, than
+        in the first. Classes that overlap give such a slope, noise that does not depend on the
+        row gives none; where the slope goes on, that much of the rates may be overlap.
     """
 
     rates: Array
     standard_errors: Array
+    overlap: float = 0.0
 
     @property
     def one_sided(self) -> bool:
@@ -76,7 +81,25 @@ def noise_rates(
     found = [
         _rate(confidence[predicted == c], codes[predicted == c] != c) for c in range(n_classes)
     ]
-    return NoiseRates(np.array([rate for rate, _ in found]), np.array([se for _, se in found]))
+    first, second = _quarters(confidence, predicted, predicted != codes)
+    return NoiseRates(
+        np.array([rate for rate, _ in found]),
+        np.array([error for _, error in found]),
+        max(second - first, 0.0),
+    )
+
+
+def _quarters(confidence: Array, predicted: IntArray, differs: BoolArray) -> tuple[float, float]:
+    """Shares of differing labels in the two most confident quarters of every class."""
+    rank = np.ones(len(confidence))
+    for c in np.unique(predicted):
+        mine = np.flatnonzero(predicted == c)
+        rank[mine[np.argsort(-confidence[mine], kind="stable")]] = np.arange(len(mine)) / len(mine)
+    first, second = differs[rank < 0.25], differs[(rank >= 0.25) & (rank < 0.5)]
+    return (
+        float(first.mean()) if len(first) else 0.0,
+        float(second.mean()) if len(second) else 0.0,
+    )
 
 
 def _rate(confidence: Array, differs: BoolArray) -> tuple[float, float]:

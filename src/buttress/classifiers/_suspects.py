@@ -22,6 +22,8 @@ from buttress.classifiers._training import validate_training_set
 # Cross-fits are repeated and averaged while that is cheap.
 _MOST_REPEATS = 10
 _ROWS_FOR_REPEATS = 5000
+# Rows, in the order of confidence, over which a share of differing labels is averaged.
+_ROWS_PER_BIN, _MOST_BINS = 30, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,8 @@ class LabelSuspects:
         Evidence against each row's label from models that were not trained on it, averaged over
         the repeated cross-fits; larger is more suspicious, above 0 another label is favoured.
     probabilities : ndarray of shape (n_samples,)
-        Estimated probability that the label is wrong.
+        Estimated probability that the label is wrong, on the cautious side where the classes
+        overlap.
     noise_rate : float
         Estimated share of wrong labels.
     noise_rates : dict
@@ -93,12 +96,17 @@ def find_suspects(estimator: Any, X: Any, y: Any, *, cv: Any, fdr: float) -> Lab
     Notes
     -----
     For the rows predicted as class c with confidence m, let q(m) be the share whose given label
-    differs, a decreasing function of m (isotonic regression). Its level among the most confident
-    rows estimates the rate r_c at which labels of class c were changed. Under noise that depends
-    on the true class only, a row predicted as c truly belongs there with probability
-    ``a = (1 - r - q) / (1 - r - r_c)``, r the rate of the other classes, and a differing label is
-    wrong with probability ``a r_c / q``. Rows are named in the order of these probabilities as
-    long as the mean of one minus them stays below `fdr`.
+    differs, a decreasing function of m (isotonic regression of binned shares). Its level among
+    the most confident rows estimates the rate r_c at which labels of class c were changed. Under
+    noise that depends on the true class only, a row predicted as c truly belongs there with
+    probability ``a = (1 - r - q) / (1 - r - r_c)``, r the rate of the other classes, and a
+    differing label is wrong with probability ``a r_c / q``. Rows are named in the order of these
+    probabilities as long as one plus the sum of one minus them is at most `fdr` times their
+    number.
+
+    Classes that overlap also make labels differ, and no method can tell the two apart without a
+    clean sample. Overlap fades as the confidence grows, noise does not; so the probabilities use
+    rates from which the slope of q between the two most confident quarters is taken off.
     """
     check_number("fdr", fdr, "(0, 1)")
     probe = clone(estimator)
@@ -140,29 +148,28 @@ def judge_labels(
     predicted, confidence = predictions(scores)
     differs = predicted != codes
     found = noise_rates(confidence, predicted, codes, len(classes))
-    rates = found.rates
     evidence = disagreement(scores, codes)
     if found.one_sided:
         evidence = evidence + _label_offsets(scores[:, 0], codes, found)
-    wrong = np.zeros(len(codes))
-    for c in range(len(classes)):
+    share = np.zeros(len(codes))
+    level = np.zeros(len(classes))
+    for c in np.unique(predicted):
         mine = np.flatnonzero(predicted == c)
-        if len(mine) == 0:
-            continue
-        q = IsotonicRegression(increasing=False, out_of_bounds="clip").fit_transform(
-            confidence[mine], differs[mine].astype(float)
-        )
-        wrong[mine] = _probability_wrong(q, differs[mine], rates[c], np.delete(rates, c).mean())
+        share[mine] = _differing_share(confidence[mine], differs[mine])
+        level[c] = min(share[mine].min(), 0.49)
+    likely = _probability_wrong(share, differs, predicted, level)
+    wrong = _probability_wrong(share, differs, predicted, np.maximum(level - found.overlap, 0.0))
     order = np.lexsort((-evidence, -wrong))
     order = order[wrong[order] > 0]
-    false_share = np.cumsum(1.0 - wrong[order]) / np.arange(1, len(order) + 1)
+    # One more false alarm than expected: short lists would else be too bold.
+    false_share = (1.0 + np.cumsum(1.0 - wrong[order])) / np.arange(1, len(order) + 1)
     within = np.flatnonzero(false_share <= fdr)
     count = int(within[-1]) + 1 if len(within) else 0
     return LabelSuspects(
         scores=evidence,
         probabilities=wrong,
-        noise_rate=float(wrong.mean()),
-        noise_rates=dict(zip(classes.tolist(), rates.tolist(), strict=True)),
+        noise_rate=float(likely.mean()),
+        noise_rates=dict(zip(classes.tolist(), found.rates.tolist(), strict=True)),
         selected=order[:count],
         fdr=float(false_share[count - 1]) if count else 0.0,
     )
@@ -190,10 +197,29 @@ def _folds(cv: Any, X: Any, labels: NDArray[Any], random_state: Any) -> list[tup
     return list(check_cv(cv, labels, classifier=True).split(X, labels))
 
 
-def _probability_wrong(q: Array, differs: BoolArray, rate: float, other: float) -> Array:
-    """P(label wrong) from the share q of differing labels, by whether the label differs."""
-    span = max(1.0 - rate - other, 1e-3)
-    belongs = np.clip((1.0 - other - q) / span, 0.0, 1.0)
-    if_differs = np.clip(belongs * rate / np.maximum(q, 1e-12), 0.0, 1.0)
-    if_agrees = np.clip((1.0 - belongs) * other / np.maximum(1.0 - q, 1e-12), 0.0, 1.0)
-    return np.asarray(np.where(differs, if_differs, if_agrees))
+def _differing_share(confidence: Array, differs: BoolArray) -> Array:
+    """The share of differing labels at every row's confidence, falling as it grows."""
+    n = len(confidence)
+    order = np.argsort(-confidence, kind="stable")
+    bins = np.array_split(order, int(np.clip(n // _ROWS_PER_BIN, 1, _MOST_BINS)))
+    rates = IsotonicRegression().fit_transform(
+        np.arange(len(bins)),
+        [differs[rows].mean() for rows in bins],
+        sample_weight=[len(rows) for rows in bins],
+    )
+    share = np.empty(n)
+    for rows, rate in zip(bins, rates, strict=True):
+        share[rows] = rate
+    return share
+
+
+def _probability_wrong(
+    share: Array, differs: BoolArray, predicted: IntArray, rates: Array
+) -> Array:
+    """P(label wrong) from the share of differing labels and the noise rates of the classes."""
+    others = (rates.sum() - rates) / (len(rates) - 1)
+    rate, other = rates[predicted], others[predicted]
+    belongs = np.clip((1.0 - other - share) / np.maximum(1.0 - rate - other, 1e-3), 0.0, 1.0)
+    if_differs = belongs * rate / np.maximum(share, 1e-12)
+    if_agrees = (1.0 - belongs) * other / np.maximum(1.0 - share, 1e-12)
+    return np.asarray(np.clip(np.where(differs, if_differs, if_agrees), 0.0, 1.0))
