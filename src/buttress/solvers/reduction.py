@@ -37,6 +37,10 @@ _SAMPLE_PER_COMPONENT, _FEWEST_SAMPLE, _MOST_SAMPLE = 20, 4_000, 40_000
 _SAMPLE_SHARE = 4
 # Hessians of the sample per binary problem.
 _GROUPS = 24
+# Penalties within this factor are solved as one group of a path.
+_NEAR = 2.5
+# Columns up to which each gets a Hessian of its own.
+_FEW = 8
 # Columns solved together at most.
 _BATCH = 512
 # Passes between two looks at the costs.
@@ -213,64 +217,161 @@ class ColumnSolver:
         cold = start is None
         begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
         assert begin is not None
+        passes = 0
         if self.metric is None:
-            begin = self._prepare(begin, cold)
+            begin, passes = self._prepare(begin, cold, tolerance, max_passes)
         else:
             begin = self.objective.from_given(begin)
         objective = self.objective if linear is None else self.objective.with_linear(linear)
         assert self.metric is not None
+        left = max(max_passes - passes, 1)
         if self.method == "lbfgs":
-            state = _run(objective, begin, self.metric, tolerance, max_passes, memory=20)
+            state = _run(objective, begin, self.metric, tolerance, left, memory=20)
+        elif self.method == "fixed":
+            state = _run(objective, begin, self.metric, tolerance, left)
         else:
-            state = self._alternate(objective, begin, tolerance, max_passes)
+            state = self._finish(objective, begin, tolerance, left)
         return ColumnSolution(
             objective.to_given(state.theta),
             state.value,
             state.decrement / 2.0,
             state.done,
-            state.passes,
+            passes + state.passes,
             "+".join(self.used),
         )
 
-    def _prepare(self, start: Array, cold: bool) -> Array:
-        """Make the metric; return the start in the metric's coordinates."""
+    def _prepare(
+        self, start: Array, cold: bool, tolerance: Array, max_passes: int
+    ) -> tuple[Array, int]:
+        """Make the metric; return the start in its coordinates and the passes it took."""
         if self.method == "lbfgs":
             self.metric = _diagonal(self.objective)
-            return start
+            return start, 0
         small = None
         if self.sample is not None and self.method == "auto":
             small = self.objective.on_sample(self.sample)
-        if small is None:
-            self.objective, begin, self.metric = _from_gram(self.objective, start)
-            self.used = ["fixed"]
-            return begin
-        self.objective, begin, self.metric = _from_sample(self.objective, small, start)
-        self.used = ["sample"]
-        return begin if cold else self.objective.from_given(start)
+        self.used = ["fixed" if small is None else "sample"]
+        sampled = small is not None
+        small, begin, self.fixed = _from_gram(small or self.objective, start)
+        assert small.rotation is not None
+        self.objective = self.objective.rotated(small.rotation)
+        self.metric = self.fixed
+        if self.method == "fixed":
+            return begin, 0
+        passes = 0
+        if cold:
+            aim = np.maximum(tolerance, _SAMPLE_TOLERANCE) if sampled else tolerance
+            begin, passes = follow_path(small, self.fixed, aim, max_passes)
+        if sampled or not cold:
+            self.metric = self._shared_hessians(small, begin)
+        return begin, 0 if sampled else passes
 
-    def _alternate(
+    def _finish(
         self, objective: Objective, start: Array, tolerance: Array, max_passes: int
     ) -> State:
         """Descend in the metric at hand; let Newton finish when that is cheaper."""
         assert self.metric is not None
-        if self.method == "fixed":
-            return _run(objective, start, self.metric, tolerance, max_passes)
         state = None
-        before = np.full(len(tolerance), np.inf)
+        metrics: list[Preconditioner] = [self.metric, self.fixed]
+        turn = 0
         while True:
             left = max_passes if state is None else max_passes - state.passes
-            patience = min(left, _PATIENCE)
-            state = _run(objective, start, self.metric, tolerance, patience, state=state)
+            before = None if state is None else state.decrement.copy()
+            state = _run(
+                objective, start, metrics[turn], tolerance, min(left, _PATIENCE), state=state
+            )
             if state.done.all() or state.passes >= max_passes:
                 return state
-            # Newton far from the minimum meets points without curvature: it comes second.
-            if self.method == "newton" or _newton_is_cheaper(objective, state, before, tolerance):
-                if "newton" not in self.used:
-                    self.used.append("newton")
+            few = int((~state.done).sum()) <= _FEW or self.method == "newton"
+            if few and _newton_is_cheaper(objective, state, before, tolerance):
+                self._note("newton")
                 exact = ExactCurvature(objective)
                 left = max_passes - state.passes
                 return _run(objective, start, exact, tolerance, left, memory=0, state=state)
-            before = state.decrement.copy()
+            if not few and _newton_is_cheaper(objective, state, before, tolerance):
+                # Many columns: neighbours in the penalty, and all folds, share a Hessian.
+                self._note("newton")
+                metrics[0] = self._shared_hessians(objective, state.theta)
+                turn = 0
+            elif before is not None and (state.decrement >= 0.5 * before)[~state.done].any():
+                # Whoever is stuck in one metric may move in the other.
+                turn = 1 - turn
+
+    def _note(self, method: str) -> None:
+        if method not in self.used:
+            self.used.append(method)
+
+    def _shared_hessians(self, objective: Objective, theta: Array) -> SampledCurvature:
+        bound = self.fixed.diagonal.mean(axis=1)
+        offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
+        return sampled_curvature(objective, theta, _GROUPS, np.concatenate([bound, offsets]))
+
+
+def follow_path(
+    objective: Objective, fixed: FixedCurvature, tolerance: Array, max_passes: int
+) -> tuple[Array, int]:
+    """Solve columns from the largest penalty down, each group from the one before.
+
+    From a cold start a small penalty meets points without curvature; from a neighbour's
+    solution, with the neighbour's Hessian, a few steps suffice.
+
+    Parameters
+    ----------
+    objective : Objective
+        In coordinates that make its Gram matrix diagonal.
+    fixed : FixedCurvature
+    tolerance : array of shape (columns,)
+    max_passes : int
+        Per group.
+
+    Returns
+    -------
+    theta : array of shape (parameters, columns)
+    passes : int
+        Over the data of `objective`, all groups together.
+    """
+    columns = objective.columns
+    theta = np.zeros((objective.n_parameters, len(columns)))
+    problem_fold = columns.problem * (columns.fold.max() + 1) + columns.fold
+    latest: dict[int, Array] = {}
+    passes = 0
+    bound = np.concatenate(
+        [
+            fixed.diagonal.mean(axis=1),
+            np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss)),
+        ]
+    )
+    for group in _penalty_groups(columns.alpha):
+        extra = objective.only(group)
+        begin = np.column_stack(
+            [latest.get(int(key), theta[:, 0] * 0.0) for key in problem_fold[group]]
+        )
+        metric: Preconditioner = fixed.only(group)
+        if latest:
+            metric = sampled_curvature(extra, begin, 1, bound)
+        limit = np.maximum(tolerance[group], _LEAST_TOLERANCE[objective.source.dtype])
+        state = _run(extra, begin, metric, limit, min(max_passes, 3 * _PATIENCE))
+        if not state.done.all():
+            again = fixed.only(group) if latest else sampled_curvature(extra, state.theta, 1, bound)
+            state = _run(extra, begin, again, limit, min(max_passes, 3 * _PATIENCE), state=state)
+        passes += state.passes
+        theta[:, group] = state.theta
+        # The smallest penalty of the group comes last and is the next one's neighbour.
+        latest.update(zip(problem_fold[group].tolist(), state.theta.T, strict=True))
+    return theta, passes
+
+
+def _penalty_groups(alpha: Array) -> list[IntArray]:
+    """Columns in groups of nearly equal penalty, largest first, decreasing within."""
+    order = np.argsort(-alpha, kind="stable")
+    groups: list[list[int]] = []
+    first = np.inf
+    for column in order:
+        if not groups or alpha[column] < first / _NEAR:
+            groups.append([])
+            first = float(alpha[column])
+        groups[-1].append(int(column))
+    return [np.array(group) for group in groups]
 
 
 def _run(
@@ -295,19 +396,24 @@ def _run(
     )
 
 
-def _newton_is_cheaper(objective: Objective, state: State, before: Array, tolerance: Array) -> bool:
+def _newton_is_cheaper(
+    objective: Objective, state: State, before: Array | None, tolerance: Array
+) -> bool:
     """Compare the operations that both methods still need, from the rate seen so far."""
     live = ~state.done
-    now, then = state.decrement[live], before[live]
-    if not np.isfinite(then).all():
+    if before is None or not np.isfinite(before[live]).all():
         return False
+    now, then = state.decrement[live], before[live]
     goal = 2.0 * tolerance[live] * (1.0 + np.abs(state.value[live]))
     rate = np.clip(np.log(np.maximum(then, 1e-300) / now) / _PATIENCE, 1e-3, None)
     passes = float((np.log(now / goal) / rate).max())
     m, n_live = objective.n_components, int(live.sum())
     mapping = objective.reader.features.flops_per_row + 20.0 * m
     one_pass = mapping + 4.0 * m * n_live + 60.0 * n_live
-    one_hessian = mapping + float(m) ** 2 * n_live
+    formed = n_live
+    if n_live > _FEW:
+        formed = min(n_live, _GROUPS * len(np.unique(objective.columns.problem)))
+    one_hessian = mapping + float(m) ** 2 * formed
     return _NEWTON_STEPS * (one_hessian + one_pass) < passes * one_pass
 
 
@@ -318,20 +424,6 @@ def _from_gram(objective: Objective, start: Array) -> tuple[Objective, Array, Fi
     objective = objective.rotated(vectors)
     metric = fixed_curvature(objective, np.maximum(eigenvalues, 0.0), sums @ vectors)
     return objective, objective.from_given(start), metric
-
-
-def _from_sample(
-    objective: Objective, small: Objective, start: Array
-) -> tuple[Objective, Array, SampledCurvature]:
-    """Solve the sample's problems, and take over their solutions and Hessians."""
-    small, start, metric = _from_gram(small, start)
-    assert small.rotation is not None
-    objective = objective.rotated(small.rotation)
-    few = np.full(len(small.columns), _SAMPLE_TOLERANCE)
-    state = _run(small, start, metric, few, 100)
-    offsets = np.full(small.rows.n_offsets, curvature_bound(small.rows.loss))
-    bound = np.concatenate([metric.diagonal.mean(axis=1), offsets])
-    return objective, state.theta, sampled_curvature(small, state.theta, _GROUPS, bound)
 
 
 def _diagonal(objective: Objective) -> DiagonalCurvature:

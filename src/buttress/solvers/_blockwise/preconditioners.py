@@ -48,6 +48,10 @@ class FixedCurvature:
     def refresh(self, theta: Array, columns: IntArray) -> bool:
         return False
 
+    def only(self, columns: IntArray) -> FixedCurvature:
+        """The matrices of some columns."""
+        return FixedCurvature(self.diagonal[:, columns], self.border[columns], self.corner[columns])
+
 
 def fixed_curvature(objective: Objective, eigenvalues: Array, class_sums: Array) -> FixedCurvature:
     """Make the matrix of `FixedCurvature`; `objective` is in the Gram matrix's eigenbasis.
@@ -181,6 +185,7 @@ def sampled_curvature(
         Diagonal of the curvature bound, a share of which is mixed in.
     """
     columns = objective.columns
+    # Columns on all rows stand for their folds.
     all_rows = columns.fold == columns.fold.max()
     factors: list[Array] = []
     group = np.empty(len(columns), dtype=int)
