@@ -44,7 +44,7 @@ def report() -> Report:
             [0.06, 0.05, 0.05, 0.08, float("nan")],
             {"seconds": ["0.3"] * 5},
             "ramp <b>",
-            "Five folds.",
+            how="Five folds.",
         ),
         noise=NoiseComparison(
             "error",

@@ -29,7 +29,7 @@ from buttress.tables import Table, TableClassifier
 # Rows up to which the path and the suspects are computed exactly within a report.
 _MOST_ROWS = 5000
 _GRID = 60
-# Share of false alarms allowed among the suspects.
+# Share of false alarms allowed among the suspects that are called nearly sure.
 _FDR = 0.1
 
 
@@ -86,7 +86,9 @@ def fit_report(
     )
 
 
-def comparison(judged: Sequence[Judged], d: float, chosen: str | None, how: str) -> Comparison:
+def comparison(
+    judged: Sequence[Judged], d: float, chosen: str, how: str, badge: str = "chosen"
+) -> Comparison:
     """The section that compares models judged on the same rows."""
     risks = [each.risk(d) for each in judged]
     rejecting = any(each.rejected.any() for each in judged)
@@ -101,7 +103,8 @@ def comparison(judged: Sequence[Judged], d: float, chosen: str | None, how: str)
             "answered": [f"{100 * each.coverage:.1f} %" for each in judged],
             "seconds": [f"{each.seconds:.2f}" for each in judged],
         },
-        chosen=TITLES[chosen] if chosen is not None else None,
+        chosen=TITLES[chosen],
+        badge=badge,
         how=how,
     )
 
@@ -241,11 +244,16 @@ def find_suspects(
     if search is None:
         search = make_estimator("ramp", seed=seed, folds=folds).fit(X, y)
     found = search.suspects(X, y, cv=folds, fdr=_FDR)
+    # The list for a false discovery rate is a cautious one. To look through by hand, as many
+    # rows as labels are estimated to be wrong are shown, and the cautious list is marked in it.
+    order = np.lexsort((-found.scores, -found.probabilities))
+    listed = order[: max(len(found.selected), round(found.noise_rate * len(rows)))]
     flagged = np.zeros(len(labels), dtype=bool)
-    flagged[rows[found.selected]] = True
-    suggested = _suggested(search, X, y, found.selected)
+    flagged[rows[listed]] = True
+    suggested = _suggested(search, X, y, listed)
+    surely = set(found.selected.tolist())
     section = Suspects(
-        columns=["row", "label", "suggested", "chance wrong", "score"],
+        columns=["row", "label", "suggested", "chance wrong", "score", "nearly sure"],
         rows=[
             [
                 int(rows[position]) + 1,
@@ -253,13 +261,15 @@ def find_suspects(
                 other,
                 round(float(found.probabilities[position]), 3),
                 round(float(found.scores[position]), 4),
+                "yes" if position in surely else "no",
             ]
-            for position, other in zip(found.selected, suggested, strict=True)
+            for position, other in zip(listed.tolist(), suggested, strict=True)
         ],
         n_rows=len(rows),
         how=f"Each row was scored by ramp classifiers that had not seen it. About "
-        f"{100 * found.noise_rate:.0f} % of all labels seem wrong; of the rows listed, about "
-        f"{100 * found.fdr:.0f} % are expected to be false alarms.",
+        f"{100 * found.noise_rate:.0f} % of all labels seem wrong, and as many rows are listed, "
+        f"the most suspicious first. {len(surely)} of them are nearly sure: among those at most "
+        f"{100 * _FDR:.0f} % are expected to be false alarms.",
     )
     return section, flagged
 

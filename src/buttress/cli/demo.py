@@ -287,6 +287,7 @@ def make_report(
             f"{len(split.y_test)} others with clean labels (Clopper-Pearson intervals). The double "
             f"ramp was trained with the cost {models['reject'].estimator_.d:.2f}, which the share "
             f"of wrong labels estimated by the ramp classifier turns into {D:g} on clean labels.",
+            badge="smallest",
         ),
         path=_report.path_section(models["leaky"].estimator_),
         coverage=Coverage.from_answers(

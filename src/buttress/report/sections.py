@@ -65,7 +65,9 @@ class Comparison:
     extra : mapping of str to sequence of str
         Further columns of the table, ready to print.
     chosen : str, optional
-        The model that was kept.
+        The model to mark.
+    badge : str
+        What the mark says.
     how : str
         On what rows it was measured, and how the interval was made.
     """
@@ -77,6 +79,7 @@ class Comparison:
     highs: Sequence[float]
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chosen: str | None = None
+    badge: str = "chosen"
     how: str = ""
 
 
