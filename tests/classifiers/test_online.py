@@ -129,8 +129,10 @@ def test_history_counts_every_row_once_and_stays_small(monkeypatch: pytest.Monke
     assert history["updates"].sum() == model.n_updates_ == len(model.support_)
     assert history["skipped"].sum() == model.n_skipped_ > 0
     assert history["support_vectors"][-1] == len(model.support_)
-    odd = PARampClassifier(gamma=1.0, block_size=9).fit(X[:80], y[:80])
+    odd = PARampClassifier(gamma=1.0, block_size=9).fit(X[:60], y[:60])
+    odd.partial_fit(X[60:80], y[60:80])
     assert odd.history_["labelled"].sum() == 80
+    assert odd.history_["support_vectors"][-1] == len(odd.support_)
 
 
 def test_the_windowed_error_looks_at_the_last_rows() -> None:

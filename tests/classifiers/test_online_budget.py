@@ -168,3 +168,16 @@ def test_forgetting_takes_the_lightest_or_the_oldest() -> None:
 def test_copies_merge_without_loss() -> None:
     partner, _ = best_merge(np.array([1.0, 0.2, 1.0]), np.array([[0.5, 3.0, 0.7]]), 0)
     assert partner == 2
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_vectors_that_died_make_room_first(policy: str) -> None:
+    X, y = stream(400)
+    free = Norma(gamma=1.0, eta=0.1, alpha=1.0, tau=1e-3).fit(X, y)
+    assert len(free.support_) <= 45  # they live for 44 rows
+    for budget in (10, 43, 44):
+        model = Norma(
+            gamma=1.0, eta=0.1, alpha=1.0, tau=1e-3, budget=budget, budget_policy=policy
+        ).fit(X, y)
+        assert len(model.support_) <= budget
+        assert (np.abs(model.dual_coef_) >= 1e-3).any(axis=0).all()

@@ -125,6 +125,12 @@ def test_code_cannot_be_stored(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"params.kernel=.*cannot be put into a checkpoint"):
         model.save_checkpoint(tmp_path / "a")
     assert not (tmp_path / "a").exists()
-    content = {"text": "a", "list": [1, None, 2.5], "labels": np.array(["a", 1], dtype=object)}
+    content = {
+        "text": "a",
+        "list": [1, None, np.float64(2.5)],
+        "labels": np.array(["a", 1], dtype=object),
+    }
     write_checkpoint(tmp_path / "b", content)
-    assert read_checkpoint(tmp_path / "b")["labels"].tolist() == ["a", 1]
+    read = read_checkpoint(tmp_path / "b")
+    assert read["labels"].tolist() == ["a", 1]
+    assert read["list"] == [1, None, 2.5]

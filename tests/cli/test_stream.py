@@ -232,6 +232,30 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost_or_doubled(
     assert keys == ["key", *(f"r{i}" for i in range(3000))]
 
 
+def test_both_streams_are_taken_up_where_they_were_left(tmp_path: Path) -> None:
+    data, later, out = (tmp_path / name for name in ("rows.csv", "later.csv", "out"))
+    _, y = write_rows(data, 500, every_label=2)
+    rows_text = data.read_text()
+    labels = "id,label\n" + "".join(f"r{i},{y[i]}\n" for i in range(1, 500, 2))
+    # the first run sees some of both, and a label line whose end is still to come
+    data.write_text("".join(rows_text.splitlines(keepends=True)[:321]))
+    later.write_text("\n" + labels[:1200])
+    options = ("--key", "id", "--label-stream", later, "--checkpoint", tmp_path / "c", "--quiet")
+    rejects = ("--rejects", tmp_path / "rejects")
+    assert run(data, "-o", out, *options, *rejects) == 1  # the labels have no header
+    (tmp_path / "rejects").unlink()
+    later.write_text(labels[:1200])
+    assert run(data, "-o", out, *options, *rejects) == 0
+    data.write_text(rows_text)
+    later.write_text(labels)
+    assert run(data, "-o", out, *options, *rejects, "--resume") == 0
+    counters = read_checkpoint(tmp_path / "c")["learner"]["counters"]
+    assert counters["n_seen_"] == counters["n_labelled_"] == 500
+    assert (tmp_path / "rejects").read_text() == ""
+    keys = [line.split(",")[1] for line in out.read_text().splitlines()]
+    assert keys == ["key", *(f"r{i}" for i in range(500))]
+
+
 def test_standard_input_is_skipped_to_the_checkpoint(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,6 @@ O(B) ("forget", "forget_oldest").
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import linalg
 
@@ -76,11 +74,7 @@ class Budget:
         right = self.source.augmented(self.source.prepare(vectors[partner : partner + 1]))
         store.augmented_vectors()[partner] = right[0]
         store.note_size(right)
-        heavier = np.abs(coef[:, light]).sum() > np.abs(coef[:, partner]).sum()
         store.coef[:, partner] = _merged(coef[:, light], coef[:, partner], value, h)
-        if heavier:
-            store.position[partner] = store.position[light]
-            store.code[partner] = store.code[light]
         store.remove(light)
         return light, light if partner == n - 1 else partner
 
@@ -164,13 +158,6 @@ class Budget:
                 "budget_policy='project' needs a positive semidefinite kernel; use 'forget' "
                 "with this one."
             ) from None
-
-    def state(self) -> dict[str, Any]:
-        return {"inverse": self.inverse, "age": self.age}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.inverse = state["inverse"]
-        self.age = int(state["age"])
 
 
 def _lightest(store: VectorStore) -> int:

@@ -39,7 +39,9 @@ _LEAST_32 = np.float32(-110.0)
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _times_power_of_two(typing_context: Any, value: Any, rounded: Any) -> Any:
+def _times_power_of_two(  # pragma: no cover (runs while compiling, so not with a warm cache)
+    typing_context: Any, value: Any, rounded: Any
+) -> Any:
     """``value * 2**k`` where the integer k sits in the low bits of `rounded`."""
     double = value == types.float64
     width, mantissa = (64, 52) if double else (32, 23)

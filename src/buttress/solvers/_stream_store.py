@@ -51,17 +51,18 @@ class SparseRows:
         grown[: n + 1] = self.indptr[: n + 1]
         self.indptr = grown
 
+    def reserve_entries(self, room: int, used: int = 0) -> None:
+        """Make room for that many stored values in all."""
+        data, indices = self.data, self.indices
+        self.data = np.empty(room, dtype=data.dtype)
+        self.indices = np.empty(room, dtype=np.int64)
+        self.data[:used], self.indices[:used] = data[:used], indices[:used]
+
     def append(self, rows: Any, n: int) -> None:
         start = int(self.indptr[n])
         end = start + rows.nnz
         if end > len(self.data):
-            room = max(end, 2 * len(self.data), _FIRST_CAPACITY)
-            self.data = np.concatenate(
-                [self.data[:start], np.empty(room - start, dtype=self.data.dtype)]
-            )
-            self.indices = np.concatenate(
-                [self.indices[:start], np.empty(room - start, dtype=np.int64)]
-            )
+            self.reserve_entries(max(end, 2 * len(self.data), _FIRST_CAPACITY), start)
         self.data[start:end] = rows.data
         self.indices[start:end] = rows.indices
         self.indptr[n + 1 : n + 1 + rows.shape[0]] = start + rows.indptr[1:]

@@ -448,6 +448,7 @@ class OnlineModel:
         else:
             parts = (state["data"], state["indices"], state["indptr"])
             rows = sparse.csr_matrix(parts, shape=(n, store.rows.width))
+            store.rows.reserve_entries(int(state["room"]))
         if n:
             augmented = self.source.augmented(self.source.prepare(rows))
             numbers = (state["coef"], state["kxx"], state["position"], state["code"])
