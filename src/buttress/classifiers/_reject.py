@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -157,6 +158,17 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         widths = np.array([self._half_width(solution) for solution in solutions])
         bands = np.column_stack([-widths, widths])
         self.thresholds_ = bands[0] if len(solutions) == 1 else bands
+
+    def _answers(
+        self, solutions: list[Any], classes: NDArray[Any], K: Array
+    ) -> tuple[NDArray[Any], BoolArray]:
+        """Labels and rejections of rows whose similarities to the training rows are `K`."""
+        judge = copy(self)
+        judge.classes_ = classes
+        judge._set_bands(solutions)
+        scores = np.column_stack([K @ solution.c + solution.b for solution in solutions])
+        values = scores[:, 0] if len(solutions) == 1 else scores
+        return judge._labels(values), judge._rejected(values)
 
     def _check_shared(self) -> None:
         check_number("d", self.d, "(0, 0.5]")

@@ -8,25 +8,25 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._reject import RejectMixin
 from buttress.classifiers._training import TrainingSet
 from buttress.classifiers.double_ramp import DoubleRampClassifier
-from buttress.kernels import resolve_gamma
-from buttress.metrics import reject_scorer
+from buttress.metrics import RejectScorer, reject_risk, reject_scorer
+from buttress.model_selection._auto_widths import AutoWidths
+from buttress.model_selection._folds import Fold
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
 from buttress.model_selection._scaled_cv import refuse
 from buttress.model_selection._scaled_grid import double_ramp_candidates, search_scaled
-
-# "auto" widths are the scale heuristic times these.
-_WIDTH_FACTORS = (0.25, 1.0, 4.0)
+from buttress.solvers.kernel_rows import KernelMatrix
 
 
-class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
+class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKernelGridCV):
     """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
 
     Parameters
@@ -35,7 +35,7 @@ class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
-    Cs : sequence of floats, default=(0.1, 1.0, 10.0, 100.0)
+    Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         Penalties to try.
     gammas : "auto", sequence or None, default="auto"
         Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
@@ -102,7 +102,7 @@ class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
         d: float = 0.2,
         mu: float = 1.0,
         *,
-        Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+        Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = "auto",
         cv: Any = 5,
         scoring: Any = "reject_risk",
@@ -194,31 +194,6 @@ class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
         self.C_ = float(self.best_params_["C"])
         return self
 
-    def _widths(self, X: Any, y: Any, sample_weight: Any) -> list[Any] | None:
-        if self.gammas is None:
-            return None
-        if not isinstance(self.gammas, str):
-            return list(self.gammas)
-        if self.gammas != "auto":
-            raise ValueError(
-                f"gammas={self.gammas!r} is not accepted: expected 'auto', None or a sequence."
-            )
-        data = self._training_set(X, y, sample_weight)
-        if self._make_kernel(data).params.get("gamma") is None:
-            return None
-        return [
-            factor * resolve_gamma(self.gamma, data.X, data.weight) for factor in _WIDTH_FACTORS
-        ]
-
-    def _scaled_widths(self, scaled: ScaledFit) -> list[Any]:
-        if self.gammas is None or self._scaled_width(scaled) is None:
-            return [None]
-        if isinstance(self.gammas, str) and self.gammas == "auto":
-            width = self._scaled_width(scaled)
-            assert width is not None
-            return [factor * width for factor in _WIDTH_FACTORS]
-        return self._widths(None, None, None) or [None]
-
     def _scaled_scoring(self, n_problems: int) -> Any:
         if isinstance(self.scoring, str) and self.scoring == "reject_risk" and n_problems > 1:
             return reject_scorer(self.d)
@@ -249,6 +224,42 @@ class DoubleRampClassifierCV(ApproximationMixin, RejectMixin, BaseKernelGridCV):
             random_state=self.random_state,
             **parameters,
         )
+
+    def _fold_scores(
+        self,
+        K: Array,
+        data: TrainingSet,
+        labels: NDArray[Any],
+        fold: Fold,
+        combinations: list[dict[str, Any]],
+    ) -> list[float]:
+        """By the risk, every penalty starts from the solution for the one before it."""
+        if not isinstance(self.scoring, RejectScorer) or self.target_coverage is not None:
+            return super()._fold_scores(K, data, labels, fold, combinations)
+        train, test = fold
+        inner, outer = KernelMatrix(K[np.ix_(train, train)]), K[np.ix_(test, train)]
+        weight = data.weight
+        warm: list[Any] = [None] * data.n_problems
+        found = []
+        for values in combinations:
+            model = self._make_estimator(**values)
+            model._check_shared()
+            warm = [
+                model._solve(
+                    inner, y, None if weight is None else weight[train], model._tolerance(data), w
+                )
+                for y, w in zip(data.targets[train].T, warm, strict=True)
+            ]
+            pred, rejected = model._answers(warm, data.classes, outer)
+            risk = reject_risk(
+                labels[test],
+                pred,
+                rejected,
+                self.scoring.d,
+                sample_weight=None if weight is None else weight[test],
+            )
+            found.append(-float(np.asarray(risk)))
+        return found
 
     def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
         # risks are ratios of counts: what differs by rounding only is equal

@@ -164,12 +164,7 @@ class _SharedKernel:
                 model._solve(K, target, factors, model._tolerance(data), start)
                 for target, start in zip(targets, warm, strict=True)
             ]
-            scores = np.column_stack([outside @ s.c + s.b for s in warm])
-            judge = clone(model)
-            judge.classes_ = data.classes
-            judge._set_bands(warm)
-            values = scores[:, 0] if len(warm) == 1 else scores
-            found[k] = judge._labels(values), judge._rejected(values)
+            found[k] = model._answers(warm, data.classes, outside)
         return found
 
     def _weights(self, train: Any) -> Array | None:
