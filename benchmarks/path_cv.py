@@ -38,6 +38,7 @@ from buttress.solvers.spectral import solve_problems
 JOBS = [("sonar", 139, 60), ("australian", 460, 14), ("banknote", 915, 4), ("kr_vs_kp", 2130, 36)]
 ALPHAS = 10.0 ** np.linspace(0, -7, 100)
 
+R_SECONDS = 300
 R_SCRIPT = """
 args <- commandArgs(TRUE)
 data <- as.matrix(read.csv(args[1], header = FALSE)); p <- ncol(data) - 2
@@ -49,9 +50,9 @@ if (requireNamespace("lhsc", quietly = TRUE) && requireNamespace("kernlab", quie
   kern <- if (linear) kernlab::vanilladot() else kernlab::rbfdot(sigma)
   cat("lhsc", time(function() lhsc::cv.lhsc(x, y, kern, lambda = lambda, foldid = fold)), "\n")
 }
-if (requireNamespace("kernlab", quietly = TRUE)) {
-  kern <- if (linear) kernlab::vanilladot() else kernlab::rbfdot(sigma)
-  K <- kernlab::kernelMatrix(kern, x)
+if (!linear && requireNamespace("kernlab", quietly = TRUE)) {
+  # its linear machine does not end at large C
+  K <- kernlab::kernelMatrix(kernlab::rbfdot(sigma), x)
   cat("kernlab", time(function() for (l in lambda) for (k in unique(fold)) {
     inside <- fold != k
     kernlab::ksvm(kernlab::as.kernelMatrix(K[inside, inside]), factor(y[inside]),
@@ -109,7 +110,12 @@ def r_seconds(X, y, folds, gamma):
         np.savetxt(table, np.column_stack([X, y, fold]), delimiter=",")
         script.write_text(R_SCRIPT)
         command = ["Rscript", str(script), str(table), "NA" if gamma is None else repr(gamma)]
-        lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        try:
+            lines = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=R_SECONDS
+            ).stdout
+        except subprocess.TimeoutExpired:
+            return {}
     times = (line.split() for line in lines.splitlines())
     return {f"R {name}": float(time) for name, time in times if time != "NA"}
 
