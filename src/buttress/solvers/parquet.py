@@ -148,7 +148,7 @@ class ParquetBlocks:
     def _check(self, file: Path, found: Any, schema: Any) -> None:
         import pyarrow.types as types
 
-        for name in (*self.feature_names, self.target, self.weight):
+        for name in (self.target, self.weight, *self.feature_names):
             if name is None:
                 continue
             if name not in found.names:

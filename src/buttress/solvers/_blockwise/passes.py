@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, IntArray
 from buttress.kernels.approximate import FeatureMap
 from buttress.solvers._blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers._blockwise.fused import can_fuse, leaky_tile
 from buttress.solvers.blocks import Block
 
 # Entries of one tile of mapped rows: about 8 MB in float64.
@@ -84,9 +85,24 @@ class GradientPass:
         value = np.zeros(n_columns)
         gradient = np.zeros(self.weights.shape)
         by_side = np.zeros((n_terms, 2, n_columns))
+        fused = can_fuse(self.rows)
+        problem = self.columns.problem if len(self.reader.classes) > 2 else 0 * self.columns.fold
         for tile in self.reader.tiles(block):
             scores = tile.raw @ self.weights
-            member = self._membership(tile)
+            if fused:
+                slopes = leaky_tile(
+                    scores,
+                    self.offsets,
+                    tile.targets,
+                    problem,
+                    self._weighted(tile),
+                    self.columns.fold,
+                    value,
+                    by_side,
+                )
+                gradient += tile.raw.T @ slopes
+                continue
+            member = self._weighted(tile)[:, self.columns.fold]
             slope = None
             for k, (target, margin, cost) in enumerate(
                 each_term(self.rows, self.columns, tile, scores, self.offsets)
@@ -104,10 +120,9 @@ class GradientPass:
             gradient += tile.raw.T @ np.asarray(slope, dtype=tile.raw.dtype)
         return value, gradient, by_side
 
-    def _membership(self, tile: Rows) -> Array:
+    def _weighted(self, tile: Rows) -> Array:
         train = self.reader.folds.train(tile.numbers)
-        weighted = train * tile.weight[:, None]
-        return np.asarray(weighted[:, self.columns.fold])
+        return np.asarray(train * tile.weight[:, None])
 
 
 def each_term(
