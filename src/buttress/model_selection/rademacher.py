@@ -203,7 +203,7 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_estimator_ = clone(base).set_params(**winner).fit(X, y)
         self.classes_ = self.best_estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self

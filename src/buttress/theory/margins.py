@@ -150,14 +150,15 @@ def _maximise_product(A: Array, w: Array, q: float) -> tuple[Array, float]:
         return float(n / q * np.sum(np.abs(w) ** q) - np.sum(np.log(margins)))
 
     w = w / np.sum(np.abs(w) ** q) ** (1.0 / q)
-    value, residual, best = objective(w), math.inf, (math.inf, w)
+    value, residual = objective(w), math.inf
+    best: tuple[float, Array] = (math.inf, w)
     for _ in range(500):
         margins = A @ w
         pull = A.T @ (1.0 / margins)
         gradient = n * np.sign(w) * np.abs(w) ** (q - 1.0) - pull
         residual = float(np.abs(gradient).max() / np.abs(pull).max())
         # The objective stops telling points apart long before the gradient does.
-        stalled = abs(residual) > 0.9 * best[0] and best[0] < 1e-6
+        stalled = residual > 0.9 * best[0] and best[0] < 1e-6
         if residual < best[0]:
             best = (residual, w)
         if residual < 1e-14 or stalled:
