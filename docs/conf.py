@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from typing import Any
 
 from buttress import __version__
 
@@ -58,3 +60,16 @@ sphinx_gallery_conf = {
 # Examples are small: several BLAS threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 warnings.filterwarnings("ignore", message=".*is non-interactive.*")
+
+
+def _escape_shapes(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """In "ndarray of shape (n_features_in_,)" the underscore would be read as a link."""
+    for index, line in enumerate(lines):
+        lines[index] = re.sub(r"(?<=of shape \()(\w+)_,\)", r"\1\\_,)", line)
+
+
+def setup(app: Any) -> None:
+    # Before numpydoc, which takes the docstring apart at priority 500.
+    app.connect("autodoc-process-docstring", _escape_shapes, priority=400)
