@@ -23,7 +23,7 @@ from buttress.classifiers._training import validate_training_set
 _MOST_REPEATS = 10
 _ROWS_FOR_REPEATS = 5000
 # Rows, in the order of confidence, over which a share of differing labels is averaged.
-_ROWS_PER_BIN, _MOST_BINS = 30, 8
+_ROWS_PER_BIN, _MOST_BINS = 40, 5
 
 
 @dataclass(frozen=True, eq=False)

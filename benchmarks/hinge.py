@@ -1,0 +1,92 @@
+"""The box solver and the ramp machines against LIBSVM, at equal tolerance.
+
+python benchmarks/hinge.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from _common import report, seconds
+from buttress import DoubleRampClassifier, RampClassifier
+from buttress.solvers.ramp import solve_ramp
+
+TOL = 1e-3
+GAMMA = 0.05
+
+
+def problem(n: int) -> tuple[Any, Any]:
+    """Twenty features, two clusters per class, 10 % wrong labels."""
+    X, y = make_classification(
+        n, n_features=20, n_informative=8, n_clusters_per_class=2, flip_y=0.2, random_state=0
+    )
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, y
+
+
+def compare(n: int, C: float, repeats: int) -> dict[str, Any]:
+    X, y = problem(n)
+    sign = np.where(y == 1, 1.0, -1.0)
+    K = rbf_kernel(X, gamma=GAMMA)
+    options = {"C": C, "tol": TOL, "cache_size": 1000}
+    svc, theirs = seconds(lambda: SVC(kernel="precomputed", **options).fit(K, y), repeats)
+    svm, ours = seconds(lambda: solve_ramp(K, sign, C=C, s=-np.inf, tol=TOL), repeats)
+    tight, _ = seconds(lambda: solve_ramp(K, sign, C=C, s=-np.inf, tol=1e-8), repeats)
+    svc_rbf, _ = seconds(lambda: SVC(gamma=GAMMA, **options).fit(X, y), repeats)
+    options["gamma"] = GAMMA
+    svm_rbf, _ = seconds(lambda: RampClassifier(s=-np.inf, **options).fit(X, y), repeats)
+    ramp, machine = seconds(lambda: RampClassifier(s=-1.0, **options).fit(X, y), repeats)
+    double, _ = seconds(lambda: DoubleRampClassifier(d=0.2, **options).fit(X, y), repeats)
+    difference = np.abs(theirs.decision_function(K) - ours.g - ours.b).max()
+    return {
+        "n": n,
+        "C": C,
+        "LIBSVM K [s]": svc,
+        "ours / LIBSVM, K": svm / svc,
+        "tol 1e-8 / LIBSVM": tight / svc,
+        "LIBSVM rbf [s]": svc_rbf,
+        "ours / LIBSVM, rbf": svm_rbf / svc_rbf,
+        "ramp / LIBSVM": ramp / svc_rbf,
+        "double ramp / LIBSVM": double / svc_rbf,
+        "ramp steps": machine.n_iter_,
+        "largest difference": float(difference),
+    }
+
+
+def large(n: int = 20_000) -> dict[str, Any]:
+    """A fit whose kernel matrix does not fit in memory: peak memory of the process."""
+    X, y = problem(n)
+    duration, model = seconds(
+        lambda: RampClassifier(tol=TOL, gamma=GAMMA, cache_size=1000).fit(X, y)
+    )
+    return {
+        "n": n,
+        "ramp [s]": duration,
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "support vectors": int(model.n_support_.sum()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    parser.add_argument("--large", action="store_true", help="only the fit of 20 000 rows")
+    arguments = parser.parse_args()
+    if arguments.large:
+        report("hinge_large", [large()], tol=TOL, gamma=GAMMA, cache_size=1000)
+        return
+    compare(200, 1.0, 1)  # compile
+    sizes = [300, 1000] if arguments.quick else [1000, 2000, 5000, 10_000]
+    rows = [compare(n, C, 3 if n <= 2000 else 1) for n in sizes for C in (1.0, 100.0)]
+    report("hinge", rows, tol=TOL, gamma=GAMMA)
+
+
+if __name__ == "__main__":
+    main()
