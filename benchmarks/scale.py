@@ -139,7 +139,7 @@ def dask_speed(n: int, m: int, folder: Path) -> list[dict[str, Any]]:
         theta = np.zeros((objective.n_parameters, len(objective.columns)))
         everything = np.arange(len(objective.columns))
         objective(theta, everything)
-        took, _ = seconds(lambda o=objective, t=theta: o(t, everything), repeats=3)
+        took, _ = seconds(lambda o=objective, t=theta, e=everything: o(t, e), repeats=3)
         table.append({"rows": n, "components": m, "workers": workers, "pass s": took})
         client.cluster.close()
         client.close()
