@@ -1,16 +1,18 @@
 """The Rademacher penalty against one-at-a-time L-BFGS-B, and its selector against folds.
 
-    python benchmarks/rademacher.py [--quick] [--only speed|large|selector]
+    python benchmarks/rademacher.py [--quick] [--only tiny|speed|large|selector]
 
-*speed*: 20 betas x 20 draws x 11 starts at n = 200 and 500. The rival solves every cell's
-concave-convex iteration by itself, its box problems by SciPy's L-BFGS-B; it is timed on 20
-random cells and multiplied up. *large*: n = 1000, 20 draws, 10 betas, 3 starts. *selector*:
-`RademacherSelector` and `RampClassifierCV` with the same grid (test error, seconds).
+*tiny*: misses of the exact global maximum on problems of eight rows. *speed*: 20 betas x 20
+draws x 11 starts at n = 200 and 500; the rival solves every cell's concave-convex iteration by
+itself, its box problems by SciPy's L-BFGS-B, and is timed on 20 random cells and multiplied up.
+*large*: n = 1000, 20 draws, 10 betas, 3 starts. *selector*: `RademacherSelector` and
+`RampClassifierCV` with the same grid (test error, seconds).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 
 import numpy as np
@@ -22,7 +24,9 @@ from threadpoolctl import threadpool_limits
 from _common import report, seconds
 from buttress import RademacherSelector, RampClassifierCV
 from buttress.datasets import load_dataset
+from buttress.solvers.box_qp import share_matrix
 from buttress.theory import rademacher_penalty
+from buttress.theory._rademacher_loops import Draw, climb
 
 SETS = ("sonar", "heart_ida", "ionosphere", "bupa", "vertebral_2c", "parkinsons", "thyroid_ida")
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -151,6 +155,49 @@ def large(quick: bool) -> list[dict]:
     return rows
 
 
+def tiny(quick: bool) -> list[dict]:
+    """How often the defaults miss the exact global maximum at n = 8."""
+    betas, slopes = (0.005, 0.02, 0.1, 1.0), (0.05, 0.3, 0.7, 1.0)
+    rows = []
+    for kind in ("gaussian", "duplicated rows", "one dimension", "three dimensions"):
+        misses, total, shortfall = 0, 0, 0.0
+        for slope, seed in itertools.product(slopes, range(2 if quick else 12)):
+            rng = np.random.default_rng(seed)
+            y, sigma = rng.choice([-1.0, 1.0], size=(2, 8))
+            X = rng.normal(size=(8, {"one dimension": 1, "three dimensions": 3}.get(kind, 2)))
+            if kind == "duplicated rows":
+                X[4:] = X[:4]
+            if kind.endswith("dimension") or kind.endswith("dimensions"):
+                K = X @ X.T
+            else:
+                K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+            curve = rademacher_penalty(
+                K, y, gamma=slope, betas=betas, sigmas=sigma, random_state=seed
+            )
+            for k, beta in enumerate(betas):
+                short = global_maximum(K, y, sigma, slope, beta) - curve.objectives[0, k]
+                misses, total = misses + (short > 1e-9), total + 1
+                shortfall = max(shortfall, float(short))
+        rows.append(
+            {"kernel": kind, "problems": total, "missed": int(misses), "worst shortfall": shortfall}
+        )
+    return rows
+
+
+def global_maximum(K, y, sigma, gamma, beta):
+    """Climb from each of the 2^n linearisations of the convex part."""
+    n = len(y)
+    shared = share_matrix(K)
+    codes = np.random.default_rng(0).integers(2**62, size=n)
+    draw = Draw(shared.K, shared.root, shared.ridge, y, sigma, gamma, codes)
+    c, u, path = np.zeros(n), np.empty(n), np.empty(0)
+    seen = np.zeros(2**n + 2, dtype=np.int64)
+    return max(
+        climb(draw, beta, 1e-12, np.array(bits), c, u, seen, path)[0]
+        for bits in itertools.product([False, True], repeat=n)
+    )
+
+
 def selector(quick: bool) -> list[dict]:
     rows = []
     for name in SETS[: 1 if quick else None]:
@@ -173,7 +220,7 @@ def selector(quick: bool) -> list[dict]:
 
 def candidates() -> dict:
     return {
-        "penalty": RademacherSelector(Cs=PENALTIES, random_state=0, n_jobs=2),
+        "penalty": RademacherSelector(Cs=PENALTIES, penalty_weight=1.0, random_state=0, n_jobs=2),
         "half penalty": RademacherSelector(
             Cs=PENALTIES, penalty_weight=0.5, random_state=0, n_jobs=2
         ),
@@ -184,12 +231,12 @@ def candidates() -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=("speed", "large", "selector"))
+    parser.add_argument("--only", choices=("tiny", "speed", "large", "selector"))
     options = parser.parse_args()
     K, y = sample(30, 2)
     # Numba compiles on first use; that is not what is measured.
     rademacher_penalty(K, y, n_draws=2, random_state=0)
-    for part in (speed, large, selector):
+    for part in (tiny, speed, large, selector):
         if options.only in (None, part.__name__):
             name = f"rademacher_{part.__name__}"
             report(name, part(options.quick), quick=options.quick)

@@ -32,10 +32,10 @@ for ax, width in zip(axes, (0.1, 10.0), strict=True):
 fig.tight_layout()
 
 # %%
-# The selector adds the penalty of the ball each candidate lies in to its training loss and
-# takes the smallest sum: one fit per candidate, no folds.
+# The selector adds half the penalty of the ball each candidate lies in to its training loss
+# and takes the smallest sum: one fit per candidate, no folds.
 
-model = RademacherSelector(penalty_weight=0.5, n_draws=6, random_state=0).fit(sample.X, sample.y)
+model = RademacherSelector(n_draws=6, random_state=0).fit(sample.X, sample.y)
 for params, risk, penalty in zip(
     model.results_["params"], model.results_["risk"], model.results_["penalty"], strict=True
 ):

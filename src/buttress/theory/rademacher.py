@@ -237,7 +237,7 @@ def rademacher_penalty(
     order = np.argsort(-grid, kind="stable")
     descending = np.ascontiguousarray(grid[order])
     # Rounding in f grows like kappa²/beta; no step can be certified below it.
-    tols = _GAP_TOLERANCE * np.maximum(1.0, 0.01 * scale / descending)
+    tols = _GAP_TOLERANCE * np.maximum(1.0, 1e-3 * scale / descending)
     codes = rng.randint(np.iinfo(np.int64).max, size=n, dtype=np.int64)
     starts = _start_patterns(shared.K, y, signs, int(n_starts), rng)
 
