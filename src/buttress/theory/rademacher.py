@@ -89,7 +89,7 @@ class RademacherCurve:
         return np.asarray(2.0 * self.sigmas.mean(axis=1))
 
     def centred(self, W: Any) -> Array:
-        """Centred penalty of every draw at the squared norms `W`, shape (D, *W.shape).
+        """Centred penalty of every draw at the squared norms `W`; the draws are the first axis.
 
         At the norms of the path the values are attained. Between them the running maximum is
         interpolated linearly in ``sqrt(W)``; across a jump that can be above the truth, because
