@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from buttress.classifiers import DoubleRampClassifier
+from buttress.classifiers import DoubleRampClassifier, RampClassifier
 from buttress.classifiers.double_ramp import margin_kinds
 from buttress.losses import DoubleRamp
 from buttress.metrics import reject_scorer
@@ -85,6 +85,9 @@ def test_one_half_answers_everything(moons):
     assert model.rho_ == 0.0
     assert not model.reject(X).any()
     assert model.rejection_rate_ == 0.0
+    ramp = RampClassifier(s=-1.0, C=10.0).fit(X, y)
+    assert np.allclose(model.decision_function(X), ramp.decision_function(X), atol=1e-6)
+    assert model.objective_ == pytest.approx(ramp.objective_, rel=1e-8)
 
 
 def test_reject_everything_is_reported_not_raised(moons):
