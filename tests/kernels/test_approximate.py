@@ -36,7 +36,7 @@ def rows(n: int, p: int, seed: int = 0, offset: float = 0.0) -> np.ndarray:
 def test_with_all_rows_as_landmarks_nystroem_is_the_kernel(kernel) -> None:
     X = rows(30, 4)
     mapped = transform(nystroem_map(kernel, X), X)
-    np.testing.assert_allclose(mapped @ mapped.T, kernel(X), atol=1e-8)
+    np.testing.assert_allclose(mapped @ mapped.T, kernel(X), atol=1e-5, rtol=1e-6)
 
 
 @given(st.integers(1, 25), st.integers(1, 5), st.integers(0, 5))
@@ -46,7 +46,7 @@ def test_nystroem_never_overstates_the_kernel(m: int, p: int, seed: int) -> None
     mapped = transform(nystroem_map(kernel, X[:m]), X)
     rest = kernel(X) - mapped @ mapped.T
     assert np.linalg.eigvalsh(rest).min() > -1e-8
-    np.testing.assert_allclose(rest[:m, :m], 0.0, atol=1e-8)
+    np.testing.assert_allclose(rest[:m, :m], 0.0, atol=1e-5)
 
 
 def test_repeated_landmarks_are_dropped_from_the_basis() -> None:
