@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers._distance_spaces import Direction, IllConditioned, Rows
+from buttress.solvers._distance_spaces import Function, IllConditioned, Rows
 from buttress.solvers._thresholds import class_threshold
 
 # Below this part of the first multiplier the kernel form loses too many digits.
 _SMALLEST_IN_KERNEL_FORM = 1e-7
 # Below this part the constraint counts as inactive: the gap is then negligible.
 _INACTIVE = 1e-13
+# The last factor serves again when the relative gradient is below this, and fell by as much.
+_CHORD = 0.3
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
@@ -27,7 +29,7 @@ class Point:
     g: Array
     r: tuple[float, float]
     mu: float
-    tangent: tuple[Array, Array] | None = None
+    tangent: Function | None = None
     n_iter: int = 0
     done: bool = False
 
@@ -77,11 +79,11 @@ class Search:
     def penalised(self, point: Point) -> Point:
         """Newton steps at fixed multiplier."""
         while point.n_iter < self.max_iter:
-            beta, grad, size = self._gradient(point)
+            grad, size = self._gradient(point)
             if size <= self._accepted(point, self.precision):
                 point.done = True
                 break
-            self._newton(point, grad, self._direction(point, grad, beta))
+            self._newton(point, grad, self._factor(point).descent(grad)[0])
         return point
 
     # -- constrained -----------------------------------------------------------------------
@@ -97,13 +99,13 @@ class Search:
         precision = self.precision if precision is None else precision
         low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
         smallest = _INACTIVE * high
-        moves = 0
+        moves, factor, last = 0, self._kept, np.inf
         point.mu = min(point.mu, high)
         point.done = False
         if point.tangent is not None and point.mu > 0:
             self._move_multiplier(point, point.tangent, 0.0, radius, low, high, smallest)
         while point.n_iter < max_iter:
-            beta, grad, size = self._gradient(point)
+            grad, size = self._gradient(point)
             norm = self.norm((point.x, point.g))
             at_rest = size <= self._accepted(point, precision)
             if point.mu == 0.0:
@@ -114,13 +116,13 @@ class Search:
                     # the constraint is active after all
                     self._leave_zero(point, low, high, smallest)
                     continue
-                direction = self._direction(point, grad, beta)
-                if self.norm(direction.step) > 10.0 * radius:
+                (step,) = self._factor(point).descent(grad)
+                if self.norm(step) > 10.0 * radius:
                     point.n_iter += 1
                     self._leave_zero(point, low, high, smallest)
                     continue
-                full = self._newton(point, grad, direction)
-                if full and self.norm(direction.step) <= 1e-12 * norm <= 1e-12 * radius:
+                full = self._newton(point, grad, step)
+                if full and self.norm(step) <= 1e-12 * norm <= 1e-12 * radius:
                     point.done = True
                     break
                 continue
@@ -136,14 +138,18 @@ class Search:
             if at_rest and point.mu <= smallest:
                 point.done = True  # inactive: the gap is of the order of mu
                 break
-            direction = self._direction(point, grad, beta)
-            full = at_rest or self._newton(point, grad, direction, count=False)
+            relative = error / norm if norm > 0 else np.inf
+            # the last factor serves again while the gradient falls fast enough
+            if factor is None or not relative <= _CHORD * min(1.0, last):
+                factor = self._kept = self._factor(point)
+            step, tangent = factor.descent(grad, (2.0 * point.x, 2.0 * point.g))
+            last = relative
+            full = at_rest or self._newton(point, grad, step, count=False)
             point.n_iter += 1
             if full and (proven or at_rest or moves < _BOLD_MOVES):
                 moves += 1
-                assert direction.tangent is not None
-                step = self.norm(direction.step)
-                self._move_multiplier(point, direction.tangent, step, radius, low, high, smallest)
+                length = self.norm(step)
+                self._move_multiplier(point, tangent, length, radius, low, high, smallest)
         return point
 
     def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
@@ -152,11 +158,12 @@ class Search:
         self._zero_failed = True
 
     _zero_failed = False
+    _kept: Any = None
 
     def _move_multiplier(
         self,
         point: Point,
-        tangent: tuple[Array, Array],
+        tangent: Function,
         step: float,
         radius: float,
         low: float,
@@ -185,7 +192,7 @@ class Search:
             raise IllConditioned
         self._predict(point, tangent, new)
 
-    def _predict(self, point: Point, tangent: tuple[Array, Array], new: float) -> None:
+    def _predict(self, point: Point, tangent: Function, new: float) -> None:
         """Move to the multiplier `new`, with the better of two extrapolations of ``f``.
 
         One is linear in ``mu``; the other takes ``2 mu f = z_p - z_n`` as linear in log(mu).
@@ -206,33 +213,30 @@ class Search:
 
     # -- pieces ----------------------------------------------------------------------------
 
-    def norm(self, function: tuple[Array, Array]) -> float:
+    def norm(self, function: Function) -> float:
         """``||f||`` of a function given as (coordinates, values)."""
         return float(np.sqrt(max(self.space.inner(function, function), 0.0)))
 
-    def _objective(self, f: tuple[Array, Array], r: tuple[float, float], mu: float) -> float:
+    def _objective(self, f: Function, r: tuple[float, float], mu: float) -> float:
         return self.loss_part(f[1], r) + mu * float(self.space.inner(f, f))
 
-    def _gradient(self, point: Point) -> tuple[Array, Any, float]:
+    def _gradient(self, point: Point) -> tuple[Any, float]:
         beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
         grad = self.space.gradient(point.x, point.g, point.mu, beta, self.rows)
-        return beta, grad, self.norm(grad)
+        return grad, self.norm(grad)
 
     def _accepted(self, point: Point, precision: float) -> float:
         size = 2.0 * point.mu * self.norm((point.x, point.g))
         return float(max(precision * size, self.rounding))
 
-    def _direction(self, point: Point, grad: Any, beta: Array) -> Direction:
+    def _factor(self, point: Point) -> Any:
         curvature = self.rows.w * self.loss.curvature(self.excess(point.g, point.r))
-        direction: Direction = self.space.direction(
-            point.x, point.g, point.mu, grad, curvature, self.rows
-        )
-        return direction
+        return self.space.factor(point.mu, curvature, self.rows)
 
-    def _newton(self, point: Point, grad: Any, direction: Direction, *, count: bool = True) -> bool:
+    def _newton(self, point: Point, grad: Any, step: Function, *, count: bool = True) -> bool:
         """Step with backtracking; True when the whole step was taken."""
         point.n_iter += count
-        dx, dg = direction.step
+        dx, dg = step
         slope = self.space.inner(grad, (dx, dg))
         here = self._objective((point.x, point.g), point.r, point.mu)
         noise = 1e-13 * max(1.0, abs(here))

@@ -51,15 +51,7 @@ class Rows:
         return np.asarray(np.where(p, self.w / self.w[p].sum(), self.w / self.w[n].sum()))
 
 
-@dataclass(frozen=True, eq=False)
-class Direction:
-    """A Newton step and the derivative of the solution with respect to ``mu``.
-
-    Each is a pair (coordinates, values on the rows); `tangent` is None at ``mu = 0``.
-    """
-
-    step: tuple[Array, Array]
-    tangent: tuple[Array, Array] | None
+Function = tuple[Array, Array]
 
 
 class KernelSpace:
@@ -87,29 +79,50 @@ class KernelSpace:
         d = 2.0 * mu * x - rows.y * beta / rows.total
         return d, self.K @ d
 
-    def direction(
-        self, x: Array, g: Array, mu: float, grad: Any, curvature: Array, rows: Rows
-    ) -> Direction:
-        """The Newton step ``-H^-1 grad`` and the tangent ``-2 H^-1 f``."""
-        q = np.flatnonzero(curvature > _NEGLIGIBLE * curvature.max(initial=0.0))
-        scale = 1.0 / (2.0 * mu * rows.total)
-        root = np.sqrt(curvature[q])
-        B = np.empty((len(q), len(q)))
-        fill_scaled(self.K, q, root, scale, len(q) == len(x), B)
+    def factor(self, mu: float, curvature: Array, rows: Rows) -> KernelFactor:
+        """The Hessian at given curvatures of the rows, factorised."""
+        return KernelFactor(self.K, mu, curvature, rows)
+
+
+class KernelFactor:
+    """``H^-1`` on functions given as (coefficients, values).
+
+    With ``G = K / (2 mu M)`` and the curvatures ``D`` of the curved rows it solves
+    ``(I + D½ G D½) s = right side`` under the condition that the class sums do not change.
+    """
+
+    def __init__(self, K: Array, mu: float, curvature: Array, rows: Rows) -> None:
+        self.K, self.mu = K, mu
+        self.q = np.flatnonzero(curvature > _NEGLIGIBLE * curvature.max(initial=0.0))
+        self.scale = 1.0 / (2.0 * mu * rows.total)
+        self.root = np.sqrt(curvature[self.q])
+        B = np.empty((len(self.q), len(self.q)))
+        fill_scaled(K, self.q, self.root, self.scale, len(self.q) == len(curvature), B)
         try:
-            factor = _cholesky(B)
+            self.cholesky = _cholesky(B)
         except np.linalg.LinAlgError:
             raise IllConditioned from None  # a Gram matrix that is indefinite by rounding
-        # (I + D½ G D½) s = right sides; the class indicators enforce the class sums
-        e = np.stack([root * m[q] for m in rows.masks])
-        rights = np.vstack([e, root * grad[1][q] / (2.0 * mu), root * g[q]])
-        s = _solve(factor, rights)
-        d0, d1 = _without_class_means(s[2], s[:2], e), _without_class_means(s[3], s[:2], e)
-        step = -grad[0] / (2.0 * mu)
-        step[q] += root * d0 * scale
-        tangent = -x / mu
-        tangent[q] += root * d1 * (scale / mu)
-        return Direction((step, self.K @ step), (tangent, self.K @ tangent))
+        self.e = np.stack([self.root * m[self.q] for m in rows.masks])
+        self.solved = _solve(self.cholesky, self.e)
+
+    def descent(self, *functions: Function) -> list[Function]:
+        """``-H^-1 f`` for every function."""
+        rights = np.stack([self.root * f[1][self.q] for f in functions]) / (2.0 * self.mu)
+        found = []
+        for f, s in zip(functions, _solve(self.cholesky, rights), strict=True):
+            step = -f[0] / (2.0 * self.mu)
+            step[self.q] += (self.root * self.scale) * self._without_class_sums(s)
+            found.append((step, np.asarray(self.K @ step)))
+        return found
+
+    def _without_class_sums(self, s: Array) -> Array:
+        gram = self.e @ self.solved.T
+        present = np.flatnonzero(np.diagonal(gram) > 0)
+        if len(present) == 0:
+            return s
+        part = np.ix_(present, present)
+        shift = np.linalg.solve(gram[part], self.e[present] @ s)
+        return np.asarray(s - shift @ self.solved[present])
 
 
 class FeatureSpace:
@@ -137,36 +150,33 @@ class FeatureSpace:
         d = 2.0 * mu * v - self.features.T @ (rows.y * beta) / rows.total
         return d, None
 
-    def direction(
-        self, v: Array, g: Array, mu: float, grad: Any, curvature: Array, rows: Rows
-    ) -> Direction:
-        """The Newton step ``-H^-1 grad`` and the tangent ``-2 H^-1 f``."""
-        H = np.zeros((self.size, self.size))
+    def factor(self, mu: float, curvature: Array, rows: Rows) -> FeatureFactor:
+        """The Hessian at given curvatures of the rows, factorised."""
+        return FeatureFactor(self.features, mu, curvature, rows)
+
+
+class FeatureFactor:
+    """``H^-1`` on functions given as (coordinates, anything)."""
+
+    def __init__(self, features: Array, mu: float, curvature: Array, rows: Rows) -> None:
+        self.features, self.mu = features, mu
+        H = np.zeros((features.shape[1], features.shape[1]))
         for mask in rows.masks:
             q = np.flatnonzero(mask & (curvature > 0))
             if len(q) == 0:
                 continue
             d = curvature[q]
-            block = self.features[q]
+            block = features[q]
             block = (block - (d @ block) / d.sum()) * np.sqrt(d)[:, None]
             H += block.T @ block
         H /= rows.total
         H[np.diag_indices_from(H)] += 2.0 * mu
-        factor = _repaired_cholesky(H)
-        s = _solve(factor, np.stack([-grad[0], -2.0 * v]))
-        step = (s[0], self.features @ s[0])
-        return Direction(step, (s[1], self.features @ s[1]) if mu > 0 else None)
+        self.cholesky = _repaired_cholesky(H)
 
-
-def _without_class_means(s: Array, solved: Array, e: Array) -> Array:
-    """Add a combination of the two `solved` columns so that ``e @ result`` vanishes."""
-    result = s.copy()
-    gram = e @ solved.T
-    present = np.flatnonzero(np.diagonal(gram) > 0)
-    if len(present):
-        part = np.ix_(present, present)
-        result -= np.linalg.solve(gram[part], e[present] @ s) @ solved[present]
-    return result
+    def descent(self, *functions: Function) -> list[Function]:
+        """``-H^-1 f`` for every function."""
+        solved = _solve(self.cholesky, -np.stack([f[0] for f in functions]))
+        return [(s, np.asarray(self.features @ s)) for s in solved]
 
 
 def _cholesky(A: Array) -> Array:
