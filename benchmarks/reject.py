@@ -57,7 +57,7 @@ def plain_fits(X: np.ndarray, y: np.ndarray, folds: list[tuple[np.ndarray, np.nd
 
 
 NOISE_SETS = (
-    "heart_ida", "diabetis_ida", "german_ida", "banana_ida", "waveform_ida", "australian",
+    "heart_ida", "diabetis_ida", "german_ida", "banana_ida", "waveform_ida", "sonar",
     "ionosphere", "qsar_biodeg", "vertebral_2c", "bupa",
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ def load_set(name: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1].astype(float), np.isin(table[:, -1], record["positive_label"]).astype(int)
 
 
-def under_noise(quick: bool, rate: float) -> None:
+def under_noise(quick: bool, rate: float, splits: int) -> None:
     """Mean risk on clean test rows when a share `rate` of the training labels is flipped."""
     corrections = [("", 0.0), (", corrected cost", rate)] if rate else [("", 0.0)]
     costs = (0.1, 0.2, 0.3, 0.4)
@@ -77,7 +77,7 @@ def under_noise(quick: bool, rate: float) -> None:
     risks: dict[str, list[list[float]]] = {}
     for name in NOISE_SETS[: 2 if quick else None]:
         X, y = load_set(name)
-        for seed in range(1 if quick else 2):
+        for seed in range(1 if quick else splits):
             rows = train_test_split(
                 np.arange(len(y)), train_size=min(300, int(0.6 * len(y))), random_state=seed,
                 stratify=y,
@@ -116,18 +116,19 @@ def under_noise(quick: bool, rate: float) -> None:
         }
         for label, found in risks.items()
     ]
-    report(f"reject_noise_{100 * rate:.0f}", rows_out, flipped=rate, sets=NOISE_SETS)
+    report(f"reject_noise_{100 * rate:.0f}", rows_out, flipped=rate, sets=NOISE_SETS, splits=splits)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--noise", action="store_true", help="the comparison with wrong labels")
     parser.add_argument("--quick", action="store_true", help="one repetition instead of five")
+    parser.add_argument("--splits", type=int, default=2, help="splits of every set, for --noise")
     options = parser.parse_args()
     quick = options.quick
     if options.noise:
         for rate in (0.0, 0.1):
-            under_noise(quick, rate)
+            under_noise(quick, rate, options.splits)
         return
     name, X, y = load()
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
