@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# what test-lowest runs; CI takes fewer, because every one of them compiles anew there
+SMOKE ?= tests
 
 .PHONY: help demo test test-slow test-lowest lint format docs bench clean
 
@@ -43,8 +45,8 @@ test-slow: $(VENV)/.dev
 test-lowest:
 	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint tests/lowest.txt --editable "." pytest hypothesis
-	$(VENV)-lowest/bin/python -m pytest -q -m smoke tests -p no:cacheprovider
+		--constraint tests/lowest.txt --editable "." pytest pytest-xdist hypothesis
+	$(VENV)-lowest/bin/python -m pytest -q -n $(WORKERS) -m smoke -p no:cacheprovider $(SMOKE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
