@@ -277,7 +277,7 @@ def connect(address: str | None = None, **options: Any) -> Any:
     if address is None or address == "local":
         return Client(LocalCluster(**({"dashboard_address": ":0"} | options)))
     try:
-        return Client(address, **({"timeout": "10s"} | options))
+        return Client(address, **({"timeout": "5s"} | options))
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"No Dask scheduler answers at {address}: start one with `dask scheduler`, or check "
