@@ -133,29 +133,33 @@ class _InteriorPoint:
     def _touching(self, a: Array) -> Array:
         """Where the hulls meet the distance is zero; remove what rounding leaves of it.
 
-        Least changes relative to the room that each weight has, as long as they stay inside.
+        Least changes relative to the room that each weight has; where there is none, such as at
+        a row that both classes share, an active-set search. Hulls that do not meet keep `a`.
         """
-        z = self.F.T @ a + self.fixed
-        if not 0.0 < float(np.linalg.norm(z)) < 1e-4:
+        distance = self._distance(a)
+        if not 0.0 < distance < 1e-4:
             return a
+        best = a
+        system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
         for _ in range(5):
-            room = np.minimum(a, self.cap - a)
-            system = np.vstack([self.F.T * room, self.A * room])
-            right = np.r_[-(self.F.T @ a + self.fixed), 1.0 - self.A @ a]
-            changed = a + room * np.linalg.lstsq(system, right, rcond=1e-12)[0]
-            if (changed < 0).any() or (changed > self.cap).any():
+            room = np.minimum(best, self.cap - best)
+            change = np.linalg.lstsq(system * room, right - system @ best, rcond=1e-12)[0]
+            changed = best + room * change
+            if not self._feasible(changed) or self._distance(changed) >= self._distance(best):
                 break
-            if np.linalg.norm(self.F.T @ changed + self.fixed) >= np.linalg.norm(z):
-                break
-            a, z = changed, self.F.T @ changed + self.fixed
-        if np.linalg.norm(z) > 1e-13 and len(a) <= _ACTIVE_SET_ROWS:
-            # a meeting point without room, such as a row that both classes share
-            system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
+            best = changed
+        if self._distance(best) > 1e-6 * distance and len(a) <= _ACTIVE_SET_ROWS:
             found = optimize.lsq_linear(system, right, (0.0, self.cap), method="bvls", tol=1e-15)
-            changed = self._repaired(np.clip(found.x, 0.0, self.cap))
-            if np.linalg.norm(self.F.T @ changed + self.fixed) < np.linalg.norm(z):
-                return changed
-        return self._repaired(a)
+            if self._feasible(found.x) and self._distance(found.x) < self._distance(best):
+                best = found.x
+        return best if self._distance(best) <= 1e-6 * distance else a
+
+    def _distance(self, a: Array) -> float:
+        return float(np.linalg.norm(self.F.T @ a + self.fixed))
+
+    def _feasible(self, a: Array) -> bool:
+        inside = (a >= 0.0).all() and (a <= self.cap).all()
+        return bool(inside and np.abs(self.A @ a - 1.0).max() <= 1e-13)
 
     def _polished(self, a: Array, zl: Array, zu: Array) -> Array:
         """Put the rows at their bounds and solve for the free ones exactly."""
