@@ -44,7 +44,7 @@ def fit(source, alphas=(1e-2, 1e-4)):
     objective = make_objective(
         source, features, seen, margin_rows(LeakyHockeyStick()), columns, FOLDS
     )
-    return objective, solve_columns(objective, tol=1e-18)
+    return objective, solve_columns(objective, tol=1e-21)
 
 
 @pytest.fixture(scope="module")

@@ -144,9 +144,9 @@ def test_blocks_do_not_change_the_model(size: int, threads: int, alpha: float) -
     folds = Folds(2, seed=1)
     columns = column_grid(1, range(3), [alpha])
     options = {"rows": LEAKY, "columns": columns, "folds": folds}
-    one = solve_columns(problem(X, y, weight, **options, block_size=300), tol=1e-18)
+    one = solve_columns(problem(X, y, weight, **options, block_size=300), tol=1e-21)
     cut = problem(X, y, weight, **options, block_size=max(size, 10), n_threads=threads)
-    np.testing.assert_allclose(solve_columns(cut, tol=1e-18).theta, one.theta, atol=1e-8)
+    np.testing.assert_allclose(solve_columns(cut, tol=1e-21).theta, one.theta, atol=1e-8)
 
 
 def test_a_fold_is_a_fit_without_its_rows() -> None:

@@ -49,7 +49,7 @@ _NEWTON_STEPS = 4.0
 # The sample's own minimum is this far from the data's at best.
 _SAMPLE_TOLERANCE = 1e-6
 _ROUNDING = {np.dtype(np.float32): 3e-7, np.dtype(np.float64): 1e-15}
-_LEAST_TOLERANCE = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-20}
+_LEAST_TOLERANCE = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-23}
 
 
 @dataclass(frozen=True)
