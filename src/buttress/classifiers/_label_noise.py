@@ -14,6 +14,8 @@ _FEWEST_CONFIDENT = 10
 # Rates this near (in points, and in standard errors of their difference) count as equal.
 _SMALLEST_DIFFERENCE = 0.05
 _STANDARD_ERRORS = 2.0
+# A slope of this many standard errors between the two most confident quarters is chance.
+_CHANCE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +26,8 @@ class NoiseRates:
     ----------
     rates, standard_errors : arrays of shape (n_classes,)
     overlap : float
-        How much more often labels differ in the second quarter of the rows, by confidence, than
-        in the first. Classes that overlap give such a slope, noise that does not depend on the
+        How much more often, beyond chance, labels differ in the second quarter of the rows, by
+        confidence, than in the first. Classes that overlap give such a slope, noise that does not depend on the
         row gives none; where the slope goes on, that much of the rates may be overlap.
     """
 
@@ -81,12 +83,12 @@ def noise_rates(
     found = [
         _rate(confidence[predicted == c], codes[predicted == c] != c) for c in range(n_classes)
     ]
+    rates = np.array([rate for rate, _ in found])
     first, second = _quarters(confidence, predicted, predicted != codes)
-    return NoiseRates(
-        np.array([rate for rate, _ in found]),
-        np.array([error for _, error in found]),
-        max(second - first, 0.0),
-    )
+    typical = max(float(rates.mean()), 0.02)
+    chance = np.sqrt(8.0 * typical * (1.0 - typical) / max(len(codes), 1))
+    overlap = max(second - first - _CHANCE * float(chance), 0.0)
+    return NoiseRates(rates, np.array([error for _, error in found]), overlap)
 
 
 def _quarters(confidence: Array, predicted: IntArray, differs: BoolArray) -> tuple[float, float]:
