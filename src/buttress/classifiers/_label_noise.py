@@ -27,8 +27,9 @@ class NoiseRates:
     rates, standard_errors : arrays of shape (n_classes,)
     overlap : float
         How much more often, beyond chance, labels differ in the second quarter of the rows, by
-        confidence, than in the first. Classes that overlap give such a slope, noise that does not depend on the
-        row gives none; where the slope goes on, that much of the rates may be overlap.
+        confidence, than in the first. Classes that overlap give such a slope, noise that does
+        not depend on the row gives none; where the slope goes on, that much of the rates may be
+        overlap.
     """
 
     rates: Array
