@@ -144,7 +144,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
         if first:
             self._check_parameters(continuing=True)
         X = self._validated(X, y, reset=first)
-        y, known = split_labels(y, X.shape[0])
+        y, known = split_labels(y, X.shape[0], first=first)
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")

@@ -12,15 +12,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from buttress._arrays import Array, BoolArray, IntArray
 
 
-def split_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], BoolArray]:
+def split_labels(y: Any, n_rows: int, *, first: bool = True) -> tuple[NDArray[Any], BoolArray]:
     """The labels as an array, and which rows have one (not None, not NaN).
+
+    Only the `first` call looks whether they are classes: later labels are compared with the
+    classes announced, and a single row should not wait for more.
 
     Raises
     ------
     ValueError
         For the wrong length, infinite numbers or targets that are no classes.
     """
-    y = column_or_1d(y, warn=True)
+    if first or not (isinstance(y, np.ndarray) and y.ndim == 1):
+        y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
@@ -38,7 +42,7 @@ def split_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], BoolArray]:
             y = np.array([label if has else filler for label, has in zip(y, known, strict=True)])
     else:
         known = np.ones(len(y), dtype=np.bool_)
-    if known.any():
+    if first and known.any():
         check_classification_targets(y[known])
     return y, known
 
