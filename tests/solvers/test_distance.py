@@ -197,6 +197,14 @@ def test_both_classes_at_the_limit_leave_no_choice():
     assert result.distance == pytest.approx(np.linalg.norm(difference))
 
 
+def test_equal_rows_have_no_direction():
+    y = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    for loss in (NuHinge(0.5), HardMargin(), EllipsoidError()):
+        result = solve_distance(Geometry(features=np.ones((5, 2))), y, loss, 1.0)
+        np.testing.assert_allclose(result.coef, 0.0)
+        assert result.gap < 1e-12
+
+
 def test_equal_class_means_give_the_zero_function():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])

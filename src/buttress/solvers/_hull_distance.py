@@ -18,6 +18,8 @@ from buttress.solvers._distance_spaces import Rows
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
 _ACTIVE_SET_ROWS = 600
+# Beyond so many free rows the interior point's own accuracy has to do.
+_POLISHED_ROWS = 1500
 
 
 def hull_weights(geometry: Geometry, rows: Rows, cap: Array, max_iter: int) -> tuple[Array, int]:
@@ -166,7 +168,7 @@ class _InteriorPoint:
         low, high = zl > a, zu > self.cap - a
         free = ~(low | high)
         candidate = np.where(low, 0.0, np.where(high, self.cap, a))
-        if not free.any():
+        if not 0 < free.sum() <= _POLISHED_ROWS:
             return self._repaired(a)
         for _ in range(3):
             candidate = candidate + self._correction(candidate, free)
@@ -184,8 +186,6 @@ class _InteriorPoint:
         system[:k, :k] = F @ F.T
         system[:k, k:], system[k:, :k] = A.T, A
         right = np.r_[-self.gradient(a)[free], 1.0 - self.A @ a]
-        if k > 1500:
-            return np.zeros_like(a)
         solved = np.linalg.lstsq(system, right, rcond=1e-13)[0]
         delta = np.zeros_like(a)
         delta[free] = solved[:k]
