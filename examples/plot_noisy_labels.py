@@ -14,8 +14,8 @@ from sklearn.datasets import make_moons
 from buttress import RampClassifier, RampClassifierCV
 from buttress.datasets import flip_labels
 
-X, truth = make_moons(400, noise=0.2, random_state=0)
-y = flip_labels(truth, 0.15, random_state=0)
+X, truth = make_moons(500, noise=0.2, random_state=2)
+y = flip_labels(truth, 0.15, random_state=2)
 wrong = y != truth
 X_test, y_test = make_moons(3000, noise=0.2, random_state=1)
 
