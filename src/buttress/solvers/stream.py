@@ -49,6 +49,10 @@ __all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "
 
 _PREDICT_ENTRIES = 8_000_000
 
+# Saved models name a rule by its public home.
+for _rule in (PARampRule, PerceptronRule, PegasosRule, NormaRule):
+    _rule.__module__ = __name__
+
 
 class OnlineModel:
     """A kernel expansion that learns from a stream.
