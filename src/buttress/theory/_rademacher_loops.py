@@ -21,7 +21,7 @@ from buttress.solvers.box_qp import minimise_in_box
 
 _MAX_STEPS = 200
 _MAX_FLIP_ROUNDS = 4
-_ROUGH = 1e-3
+_ROUGH = 1e-2
 
 
 class Draw(NamedTuple):
