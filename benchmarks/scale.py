@@ -1,7 +1,7 @@
 """Feature maps and blocks at scale: memory, time per pass, growth, Dask, and peers.
 
 Run ``python benchmarks/scale.py`` (all parts), ``--quick`` (smaller data, minutes less), or
-``--part path`` for one of: path, growth, dask, peers, accuracy.
+``--part path`` for one of: pass, path, growth, dask, peers, accuracy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from buttress.solvers.reduction import solve_columns
 
 P, N_ALPHAS, N_FOLDS = 50, 20, 5
 ALPHAS = np.logspace(-1, -5, N_ALPHAS)
-PARTS = ("path", "growth", "dask", "peers", "accuracy")
+PARTS = ("pass", "path", "growth", "dask", "peers", "accuracy")
 
 
 def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,6 +83,27 @@ def gemm_seconds(n: int, m: int, columns: int) -> float:
             K.T @ D
 
     return seconds(products, repeats=3)[0] / 20 * n / tile
+
+
+def _pass_child(folder: str, m: int, queue: Any) -> None:
+    objective = problem(ParquetBlocks(folder, "y"), m, Folds(N_FOLDS, seed=0), ALPHAS)
+    theta = np.zeros((objective.n_parameters, len(objective.columns)))
+    took, _ = seconds(lambda: objective(theta, np.arange(theta.shape[1])), repeats=2)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    gemm = gemm_seconds(objective.source.n_rows, m, theta.shape[1])
+    queue.put({"pass s": took, "GEMM s": gemm, "pass/GEMM": took / gemm, "peak MB": peak})
+
+
+def one_pass(n: int, m: int, folder: Path) -> dict[str, Any]:
+    """One pass for 20 penalties x 5 folds and the refit, from Parquet."""
+    place = write_parquet(folder / f"pass{n}", n)
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=_pass_child, args=(str(place), m, queue))
+    child.start()
+    found = queue.get()
+    child.join()
+    return {"rows": n, "components": m, "columns": N_ALPHAS * (N_FOLDS + 1), **found}
 
 
 def _path_child(folder: str, m: int, queue: Any) -> None:
@@ -290,6 +311,9 @@ def main() -> None:
     quick = chosen.quick
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        if "pass" in parts:
+            n, m = (200_000, 500) if quick else (1_000_000, 500)
+            report("scale-pass", [one_pass(n, m, folder)], alphas=N_ALPHAS, folds=N_FOLDS)
         if "path" in parts:
             n, m = (100_000, 200) if quick else (1_000_000, 500)
             report("scale-path", [path(n, m, folder)], alphas=N_ALPHAS, folds=N_FOLDS)
