@@ -32,7 +32,7 @@ from buttress.solvers.blocks import take_rows
 from buttress.solvers.distance import distance_path
 
 # The scores, not the solutions, are compared: a held-out sign needs no more digits.
-_PRECISION = 1e-5
+_PRECISION = 1e-4
 # The grid of an integer `radii`: scores of this size at its ends.
 _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
 _SPREAD_ROWS = 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -32,7 +34,7 @@ class Geometry:
     def __init__(self, K: Array | None = None, features: Array | None = None) -> None:
         if (K is None) == (features is None):
             raise ValueError("Give either the Gram matrix or the features.")
-        self._factor: Array | None = None
+        self._factor: tuple[Array, Any, int] | None = None
         if features is not None:
             features = np.asarray(features, dtype=np.float64)
             self.shift = features.mean(axis=0)
@@ -50,23 +52,34 @@ class Geometry:
             self.n = len(K)
 
     @property
+    def rank(self) -> int:
+        """The dimension of the space that the points span."""
+        return int(self._pivoted()[2]) if self._features is None else self._features.shape[1]
+
+    @property
     def features(self) -> Array:
         """Coordinates of the centred points, from a pivoted Cholesky factorisation if need be."""
         if self._features is None:
+            factor, pivot, rank = self._pivoted()
+            features = np.zeros((self.n, rank))
+            features[pivot - 1] = np.tril(factor[:, :rank])
+            self._features, self._factor = features, None
+        return self._features
+
+    def _pivoted(self) -> tuple[Array, Any, int]:
+        if self._factor is None:
             assert self._K is not None
             scale = float(np.max(np.diagonal(self._K), initial=0.0))
+            # the transpose of a symmetric copy is the Fortran-ordered matrix itself
             factor, pivot, rank, _ = lapack.dpstrf(
-                np.array(self._K, order="F"), lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1
+                self._K.copy().T, lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1
             )
-            if scale <= 0.0:
-                rank = 0
-            self._features = np.zeros((self.n, rank))
-            self._features[pivot - 1] = np.tril(factor)[:, :rank]
-        return self._features
+            self._factor = factor, pivot, int(rank) if scale > 0.0 else 0
+        return self._factor
 
     def space(self) -> KernelSpace | FeatureSpace:
         """The cheaper representation of functions on these points."""
-        if self._K is not None and self.features.shape[1] > _FEATURES_BELOW * self.n:
+        if self._K is not None and self.rank > _FEATURES_BELOW * self.n:
             return KernelSpace(self._K)
         return FeatureSpace(self.features)
 

@@ -16,7 +16,7 @@ _SMALLEST_IN_KERNEL_FORM = 1e-7
 # Below this part the constraint counts as inactive: the gap is then negligible.
 _INACTIVE = 1e-13
 # The last factor serves again when the relative gradient is below this, and fell by as much.
-_CHORD = 0.3
+_CHORD = 0.4
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
