@@ -18,6 +18,7 @@ from rich.table import Table
 import buttress
 
 RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
 def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
@@ -30,8 +31,13 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
     return best, result
 
 
-def report(name: str, rows: Sequence[dict[str, Any]], **settings: Any) -> None:
-    """Print `rows` as a table and write them, with the machine's description, as JSON."""
+def report(
+    name: str, rows: Sequence[dict[str, Any]], *, docs: bool = False, **settings: Any
+) -> None:
+    """Print `rows` as a table and write them, with the machine's description, as JSON.
+
+    With `docs` the table is also written where the documentation includes it.
+    """
     table = Table(title=name)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
@@ -46,6 +52,8 @@ def report(name: str, rows: Sequence[dict[str, Any]], **settings: Any) -> None:
         + "\n"
     )
     print(f"written to {path.relative_to(Path(__file__).parent.parent)}")
+    if docs:
+        (DOCS / f"{name}.inc").write_text(_list_table(columns, rows))
 
 
 def machine() -> dict[str, Any]:
@@ -57,6 +65,14 @@ def machine() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "processor": platform.machine(),
     }
+
+
+def _list_table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as a reStructuredText table."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for cells in [list(columns), *([_cell(row.get(name)) for name in columns] for row in rows)]:
+        lines += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(cells)]
+    return "\n".join(lines) + "\n"
 
 
 def _cell(value: Any) -> str:

@@ -174,9 +174,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the two smallest jobs")
     parser.add_argument("--memory", action="store_true", help="only n = 10 000, with its memory")
+    parser.add_argument("--docs", action="store_true", help="update the documentation's table")
     arguments = parser.parse_args()
     if arguments.memory:
-        report("path_cv_memory", [memory_job()], alphas=100, folds=5)
+        report("path_cv_memory", [memory_job()], docs=arguments.docs, alphas=100, folds=5)
         return
     jobs = JOBS[:2] if arguments.quick else JOBS
     rows = [
@@ -184,7 +185,7 @@ def main() -> None:
         for kernel in ("rbf", "linear")
         for name, n, p in jobs
     ]
-    report("path_cv", rows, alphas=100, folds=5, jobs=2)
+    report("path_cv", rows, docs=arguments.docs, alphas=100, folds=5, jobs=2)
 
 
 if __name__ == "__main__":

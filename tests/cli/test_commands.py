@@ -304,8 +304,7 @@ def test_every_command_has_help_with_an_example_and_the_common_options(command, 
     assert "xample" in out
     for option in ("--json", "--quiet", "--seed"):
         assert option in out
-    # A stream is learned row by row, in one thread.
-    assert "--jobs" in out or command == "stream"
+    assert "--jobs" in out
 
 
 def test_unexpected_errors_are_one_line_unless_a_traceback_is_asked_for(

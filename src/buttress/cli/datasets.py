@@ -20,7 +20,10 @@ def list_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show every data set: size, positives, and whether it is on this computer."""
+    """Show every data set: size, positives, and whether it is on this computer.
+
+    **Example:** `buttress datasets list --group reject2`
+    """
     from buttress.datasets import list_datasets
     from buttress.datasets._load import find_file, find_record
 
@@ -66,7 +69,10 @@ def fetch(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Download data sets into the cache; those already here are only checked."""
+    """Download data sets into the cache; those already here are only checked.
+
+    **Example:** `buttress datasets fetch sonar banana_ida`
+    """
     from buttress.datasets import fetch_dataset, list_datasets
     from buttress.datasets._load import find_record
 

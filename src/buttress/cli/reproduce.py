@@ -42,6 +42,8 @@ def reproduce(
     """Run an experiment and compare it with the printed numbers.
 
     Finished parts are kept in the output folder: an interrupted run goes on where it stopped.
+
+    **Example:** `buttress reproduce lhs-table2 --only sonar,bupa --repeats 20 --jobs 2`
     """
     from buttress.experiments import Plan, experiment_names, write_pages
     from buttress.experiments import reproduce as run

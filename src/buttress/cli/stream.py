@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._console import CommandError, Json, Output, Quiet, Seed
+from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import existing_file, writable
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def stream(
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
+    jobs: Jobs = -1,
 ) -> None:
     """Answer every row, then learn it if it has a label; write one line per row.
 
@@ -195,8 +196,9 @@ def stream(
         every,
         json,
     )
-    work.start(resume)
-    work.work()
+    with limit_threads(jobs):
+        work.start(resume)
+        work.work()
     _conclude(work, say, out)
 
 
