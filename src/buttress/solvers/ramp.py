@@ -264,6 +264,17 @@ class _PenaltySearch:
         self.last = warm
         self.last_C = warm.C if isinstance(warm, _BallPoint) else 1.0
         self.steps = 0
+        self.excess: dict[float, float] = {}
+
+    def beyond(self, C: float) -> float:
+        """How far the norm exceeds the radius.
+
+        A second solution at one C may differ by the tolerance, so the first one counts: the
+        ends of the bracket keep their signs.
+        """
+        if C not in self.excess:
+            self.excess[C] = self.norm(C) - self.problem.radius
+        return self.excess[C]
 
     def norm(self, C: float) -> float:
         point = self.problem.scaled_step(self.pattern, self.last, self.last_C, C, self.tol)
@@ -273,21 +284,21 @@ class _PenaltySearch:
         return float(np.sqrt(max(float(point.c @ point.g), 0.0)))
 
     def run(self, C: float) -> _BallPoint:
-        radius = self.problem.radius
         low = high = C
-        norm = self.norm(C)
-        if norm >= radius:
-            while norm >= radius and low > C / _LARGEST_GROWTH:
+        if self.beyond(C) >= 0:
+            while self.beyond(low) >= 0:
+                if low <= C / _LARGEST_GROWTH:
+                    return self._point(active=True)
                 high, low = low, 0.25 * low
-                norm = self.norm(low)
         else:
-            while norm < radius:
+            while self.beyond(high) < 0:
                 low, high = high, 4.0 * high
-                previous, norm = norm, self.norm(high)
-                still = 0.0 < norm <= (1.0 + _SATURATED) * previous
-                if norm < radius and (still or high > C * _LARGEST_GROWTH):
+                before = self.beyond(low) + self.problem.radius
+                norm = self.beyond(high) + self.problem.radius
+                still = 0.0 < norm <= (1.0 + _SATURATED) * before
+                if self.beyond(high) < 0 and (still or high > C * _LARGEST_GROWTH):
                     return self._point(active=False)
-        C = float(brentq(lambda t: self.norm(t) - radius, low, high, xtol=1e-300, rtol=1e-13))
+        C = float(brentq(self.beyond, low, high, xtol=1e-300, rtol=1e-13))
         self.norm(C)
         return self._point(active=True)
 
