@@ -16,7 +16,7 @@ from buttress.solvers._paths import Paths, in_threads
 _STRIDE = 6
 _COLUMN_TOL = 1e-10
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
-_COLUMN_SHARE = 1 / 3
+_COLUMN_SHARE = 1 / 4
 
 
 def batched(
@@ -47,6 +47,7 @@ def batched(
     iterations = np.zeros((n_problems, n_penalties), dtype=np.int64)
     converged = np.zeros((n_problems, n_penalties), dtype=bool)
     tail = np.full(n_problems, n_penalties)  # index of the first penalty on the scaling tail
+    slow = np.full(n_problems, n_penalties)  # of the first that is left to Newton's method
 
     def store(problem: IntArray, index: IntArray, found: Columns) -> None:
         coef[problem, index] = found.coef
@@ -56,7 +57,7 @@ def batched(
         converged[problem, index] = found.converged
 
     def solve(pairs: list[tuple[int, int]], known: list[int]) -> None:
-        pairs = [(q, index) for q, index in pairs if index < tail[q]]
+        pairs = [(q, index) for q, index in pairs if index < min(tail[q], slow[q])]
         if not pairs:
             return
         problem, index = (np.array(part) for part in zip(*pairs, strict=True))
@@ -83,7 +84,14 @@ def batched(
     for wave in waves:
         solve([(q, i) for i in wave for q in range(n_problems)], known)
         known += wave
-        for q in np.flatnonzero(tail == n_penalties).tolist():
+        for q in np.flatnonzero(slow == n_penalties).tolist():
+            left = [i for i in wave if not converged[q, i] and i < tail[q]]
+            slow[q] = left[0] if left else n_penalties
+        for q in np.flatnonzero(slow < wave[-1]).tolist():
+            # Not solved here: a stand-in from which the penalties before can interpolate.
+            missed = [i for i in wave if i > slow[q]]
+            coef[q, missed], intercept[q, missed] = coef[q, slow[q]], intercept[q, slow[q]]
+        for q in np.flatnonzero((tail == n_penalties) & (slow == n_penalties)).tolist():
             beyond = solver.margins_beyond_one(q, scores[q, wave], intercept[q, wave])
             if beyond.any():
                 tail[q] = wave[int(np.argmax(beyond))] + 1

@@ -22,6 +22,8 @@ from buttress._compile import compiled
 _PLANE_STEPS = 6
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
+# Mean curvature below which intercepts are found by bisection.
+_FEW_CURVED = 0.05
 # A mean curvature below this says that (nearly) all margins are at most 1: use the bound then.
 _FLAT = 1e-4
 
@@ -62,6 +64,50 @@ def _slopes(
             sum_z -= t
         total[k] = sum_z
         curvature[k] = sum_kappa
+
+
+@compiled(fastmath={"contract", "reassoc", "nsz"})
+def _imbalance(f: Array, y: Array, omega: Array, shift: float, bend: float) -> float:
+    """Difference of the two classes' slopes when `shift` is added to the scores `f`."""
+    total = 0.0
+    for i in range(f.size):
+        u = y[i] * (f[i] + shift)
+        t = omega[i] * y[i]
+        if u > 1.0:
+            t = t / u if bend == 0.0 else t * u ** (bend - 1.0)
+        total += t
+    return total
+
+
+@compiled()
+def _balance_intercepts(
+    f: Array,
+    y: Array,
+    omega: Array,
+    problem: IntArray,
+    columns: IntArray,
+    r: float,
+    a0: Array,
+) -> None:
+    """Move the intercepts of some columns to their minimum, by bisection."""
+    bend = 1.0 / r
+    for k in columns:
+        q = problem[k]
+        low, high = -0.125, 0.125
+        while _imbalance(f[k], y[q], omega[q], low, bend) < 0.0 and low > -1e30:
+            low *= 2.0
+        while _imbalance(f[k], y[q], omega[q], high, bend) > 0.0 and high < 1e30:
+            high *= 2.0
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            if _imbalance(f[k], y[q], omega[q], middle, bend) > 0.0:
+                low = middle
+            else:
+                high = middle
+        shift = 0.5 * (low + high)
+        a0[k] += shift
+        for i in range(f.shape[1]):
+            f[k, i] += shift
 
 
 @compiled(fastmath={"contract", "reassoc", "nsz"})
@@ -238,6 +284,12 @@ def solve_columns(
     for iteration in range(max_iter):
         z, g0, curvature = np.empty_like(f), np.empty(len(live)), np.empty(len(live))
         _slopes(f, y, omega, problem[live], r, z, g0, curvature)
+        if fit_intercept and (curvature < _FEW_CURVED).any():
+            # Where few margins exceed 1 the objective is almost piecewise linear in the
+            # intercept: steps by curvature would creep from kink to kink.
+            few = np.flatnonzero(curvature < _FEW_CURVED)
+            _balance_intercepts(f, y, omega, problem[live], few, r, a0)
+            _slopes(f, y, omega, problem[live], r, z, g0, curvature)
         # The majoriser has curvature 1 everywhere. The search in the plane makes any positive
         # level safe, and the mean curvature is far nearer to the truth at small penalties.
         level = np.where(curvature < _FLAT, 1.0, curvature) * omega_bound[live]
