@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+# Below this many rows a second BLAS thread gains nothing, and spins for a while afterwards.
+_SMALL = 1000
 
 
 @cache
@@ -26,3 +29,14 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     pass
     """
     return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+def blas_threads_for(n_rows: int) -> AbstractContextManager[Any]:
+    """A context for dense work on `n_rows` rows: one BLAS thread when they are few.
+
+    Examples
+    --------
+    >>> with blas_threads_for(100):
+    ...     pass
+    """
+    return one_blas_thread() if n_rows <= _SMALL else nullcontext()

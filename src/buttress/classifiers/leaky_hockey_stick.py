@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress._threads import blas_threads_for
 from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._leaky_path import (
@@ -312,6 +313,11 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
             fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
             return self
         data = self._training_set(X, y, sample_weight)
+        with blas_threads_for(len(data.codes)):
+            self._fit_exactly(data, alpha)
+        return self
+
+    def _fit_exactly(self, data: TrainingSet, alpha: float) -> None:
         kernel = self._make_kernel(data)
         problem = make_problem(self, data, kernel, make_loss(self.loss, self.r))
         targets = data.targets.T
@@ -331,4 +337,3 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
                 problem.certified(target, alphas, paths, q) for q, target in enumerate(targets)
             ]
         self._store_paths(data, kernel, models, paths.method)
-        return self

@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
 from buttress._progress import progress
+from buttress._threads import blas_threads_for
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._leaky_path import (
     LeakyProblem,
@@ -217,7 +218,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         table = np.empty((len(exponents), len(widths), len(alphas), len(folds)))
         best: _Candidate | None = None
         total = len(exponents) * len(widths) * (len(folds) + 1) * data.n_problems
-        with progress(type(self).__name__, total, self.verbose) as advance:
+        threads = blas_threads_for(len(data.codes))
+        with threads, progress(type(self).__name__, total, self.verbose) as advance:
             for j, width in enumerate(widths):
                 kernel = self._make_kernel(data, gamma=width)
                 problem = make_problem(self, data, kernel, None, path_tol=_PATH_TOL)
@@ -233,7 +235,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
             "gamma": np.array(widths, dtype=object),
             "scores": table,
         }
-        self._keep_refit(data, best, alphas)
+        with blas_threads_for(len(data.codes)):
+            self._keep_refit(data, best, alphas)
         return self
 
     def _choose(self, alphas: Array, best: _Candidate) -> None:
