@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array
+from buttress._threads import one_blas_thread
 from buttress.solvers._distance_geometry import Geometry
 from buttress.solvers._distance_problem import DistanceProblem, DistanceResult, check_feasible
 
@@ -150,12 +149,4 @@ def solve_penalised_distance(
 
 
 def _threads(n: int) -> Any:
-    return (
-        _controller().limit(limits=1, user_api="blas") if n < _ONE_THREAD_BELOW else nullcontext()
-    )
-
-
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    # looking for the BLAS libraries takes longer than a small problem
-    return ThreadpoolController()
+    return one_blas_thread() if n < _ONE_THREAD_BELOW else nullcontext()
