@@ -175,7 +175,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
     verbose : int, default=0
         Positive: a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
-        Accepted for uniformity; the fit is deterministic.
+        Draws landmarks or random features with `approximation`; exact fits are deterministic.
 
     Attributes
     ----------
