@@ -1,6 +1,6 @@
 """The Rademacher penalty against one-at-a-time L-BFGS-B, and its selector against folds.
 
-    python benchmarks/rademacher.py [--quick] [--only tiny|speed|large|selector]
+    python benchmarks/rademacher.py [--quick] [--only tiny|speed|large|selector] [--docs]
 
 *tiny*: misses of the exact global maximum on problems of eight rows. *speed*: 20 betas x 20
 draws x 11 starts at n = 200 and 500; the rival solves every cell's concave-convex iteration by
@@ -220,7 +220,7 @@ def selector(quick: bool) -> list[dict]:
 
 def candidates() -> dict:
     return {
-        "penalty": RademacherSelector(Cs=PENALTIES, penalty_weight=1.0, random_state=0, n_jobs=2),
+        "penalty": RademacherSelector(Cs=PENALTIES, random_state=0, n_jobs=2),
         "half penalty": RademacherSelector(
             Cs=PENALTIES, penalty_weight=0.5, random_state=0, n_jobs=2
         ),
@@ -232,6 +232,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=("tiny", "speed", "large", "selector"))
+    parser.add_argument("--docs", action="store_true", help="write the documentation's tables")
     options = parser.parse_args()
     K, y = sample(30, 2)
     # Numba compiles on first use; that is not what is measured.
@@ -239,7 +240,7 @@ def main() -> None:
     for part in (tiny, speed, large, selector):
         if options.only in (None, part.__name__):
             name = f"rademacher_{part.__name__}"
-            report(name, part(options.quick), quick=options.quick)
+            report(name, part(options.quick), docs=options.docs, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import hypothesis
 import numpy as np
 import pytest
 
+# SciPy reads it when it is imported; without it scikit-learn skips its array API checks.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 hypothesis.settings.register_profile(
     "buttress", deadline=None, max_examples=25, derandomize=True, print_blob=True
 )

@@ -31,7 +31,7 @@ def test_it_chooses_the_smallest_score():
     assert results["params"][best] == model.best_params_
     assert model.best_params_ == {"C": model.C_, "gamma": model.gamma_}
     assert model.best_score_ == results["score"][best]
-    np.testing.assert_allclose(results["score"], results["risk"] + 0.5 * results["penalty"])
+    np.testing.assert_allclose(results["score"], results["risk"] + results["penalty"])
     assert (results["deviation"] == 0).all()
     assert model.score(X, y) > 0.85
 
