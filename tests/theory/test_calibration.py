@@ -148,6 +148,13 @@ def test_excess_risks_obey_the_transform(loss, seed):
 
 
 @pytest.mark.smoke
+def test_a_set_loss_is_not_silently_judged_as_a_margin_loss():
+    with pytest.warns(UserWarning, match="Exponential grows with its argument.*set_calibration"):
+        result = calibration(Exponential())
+    assert not result.calibrated
+    assert "_least" not in repr(result)
+
+
 def test_psi_transform_and_bad_input():
     assert psi_transform(Ramp(-1.0), 0.25) == 0.25
     with pytest.raises(ValueError, match="expected an object with `value`"):

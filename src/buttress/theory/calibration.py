@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,10 @@ class Calibration:
     target: str
     calibrated: bool
     constant: float
-    _least: Curve
-    _least_wrong: Curve
-    _hull: Curve
-    _minimiser: Curve | None = None
+    _least: Curve = field(repr=False)
+    _least_wrong: Curve = field(repr=False)
+    _hull: Curve = field(repr=False)
+    _minimiser: Curve | None = field(default=None, repr=False)
 
     def H(self, eta: Any) -> Array:
         """The smallest conditional risk, ``inf_a eta L(a) + (1 - eta) L(-a)``."""
@@ -82,7 +83,8 @@ def calibration(loss: Any, *, method: str = "auto") -> Calibration:
     Parameters
     ----------
     loss : object with ``value``
-        A function of the margin ``u = y f``; any object whose ``value`` takes arrays.
+        A function of the margin ``u = y f``; any object whose ``value`` takes arrays. The set
+        losses are functions of ``rho - u``: for them there is `set_calibration`.
     method : {"auto", "closed form", "numerical"}, default="auto"
         "auto" takes the closed form where there is one: `Ramp`, `Hinge`, `GeneralizedRamp`,
         `LeakyHockeyStick` (all r), and `DoubleRamp` against the 0-d-1 loss.
@@ -136,7 +138,21 @@ def calibration(loss: Any, *, method: str = "auto") -> Calibration:
                 f"There is no closed form for {type(loss).__name__}: expected Ramp, Hinge, "
                 "GeneralizedRamp, LeakyHockeyStick or DoubleRamp with rho >= mu."
             )
+    _warn_if_growing(loss)
     return _numerical(loss)
+
+
+def _warn_if_growing(loss: Any) -> None:
+    """A loss that only grows is nearly always one of ``z = rho - u``, not of the margin."""
+    steps = np.diff(loss.value(np.linspace(-3.0, 3.0, 61)))
+    if np.all(steps >= 0) and np.any(steps > 0):
+        warnings.warn(
+            f"{type(loss).__name__} grows with its argument, so as a loss of the margin u = y f(x) "
+            "it rewards errors. A set loss is a function of z = rho - u: use `set_calibration`, "
+            "or pass an object whose value(u) is loss.value(-u).",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def psi_transform(loss: Any, theta: Any, *, method: str = "auto") -> Array:
