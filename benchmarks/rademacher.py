@@ -6,7 +6,7 @@
 draws x 11 starts at n = 200 and 500; the rival solves every cell's concave-convex iteration by
 itself, its box problems by SciPy's L-BFGS-B, and is timed on 20 random cells and multiplied up.
 *large*: n = 1000, 20 draws, 10 betas, 3 starts. *selector*: `RademacherSelector` and
-`RampClassifierCV` with the same grid (test error, seconds).
+`RampClassifierCV` with the same grid (test error, processor seconds).
 """
 
 from __future__ import annotations
@@ -209,22 +209,20 @@ def selector(quick: bool) -> list[dict]:
             scaler = StandardScaler().fit(X[train])
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
             for key, model in candidates().items():
-                wall, fitted = seconds(lambda m=model, A=A, t=y[train]: m.fit(A, t))
-                found[key].append((1.0 - fitted.score(B, y[test]), wall))
+                (_, fitted), cpu = with_cpu(lambda m=model, A=A, t=y[train]: m.fit(A, t))
+                found[key].append((1.0 - fitted.score(B, y[test]), cpu))
         row = {"data": name, "rows": len(y)}
         row |= {f"error % {key}": 100 * float(np.mean(v, axis=0)[0]) for key, v in found.items()}
-        row |= {f"s {key}": float(np.mean(v, axis=0)[1]) for key, v in found.items()}
+        row |= {f"CPU s {key}": float(np.mean(v, axis=0)[1]) for key, v in found.items()}
         rows.append(row)
     return rows
 
 
 def candidates() -> dict:
     return {
-        "penalty": RademacherSelector(Cs=PENALTIES, random_state=0, n_jobs=2),
-        "half penalty": RademacherSelector(
-            Cs=PENALTIES, penalty_weight=0.5, random_state=0, n_jobs=2
-        ),
-        "folds": RampClassifierCV(Cs=PENALTIES, ss=(-1.0,), n_jobs=2),
+        "penalty": RademacherSelector(Cs=PENALTIES, random_state=0),
+        "half penalty": RademacherSelector(Cs=PENALTIES, penalty_weight=0.5, random_state=0),
+        "folds": RampClassifierCV(Cs=PENALTIES, ss=(-1.0,)),
     }
 
 
