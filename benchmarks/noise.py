@@ -4,12 +4,16 @@ Training parts of at most 500 rows, labels of the test part clean, the same fold
 penalties and widths for all kernel machines. Needs the benchmark data (BUTTRESS_DATA);
 cleanlab is compared when it is installed.
 
-python benchmarks/noise.py [--quick] [--sets NAME ...] [--splits N] [--kinds KIND ...]
+Every finished cell (set, split, kind of noise) is kept in results/NAME_cells.jsonl, and a run that
+was interrupted goes on where it stopped; ``--fresh`` starts again.
+
+python benchmarks/noise.py [--quick] [--sets NAME ...] [--splits N] [--kinds KIND ...] [--docs]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,7 +31,7 @@ from sklearn.model_selection import (
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from _common import report
+from _common import RESULTS, report
 from buttress import LeakyHockeyStickClassifierCV, RampClassifierCV
 from buttress.datasets import flip_labels, load_dataset
 
@@ -142,6 +146,55 @@ def detection(X: Any, y: Any, wrong: Any, folds: Any, ramp: Any) -> dict[str, fl
     return found
 
 
+def cell(name: str, seed: int, kind: str) -> dict[str, float]:
+    """Accuracies of all models and precisions of the evidence, one split of one set."""
+    X, y, X_test, y_test = split(name, seed)
+    noisy = spoil(X, y, kind, seed)
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X, noisy))
+    scores: dict[str, float] = {}
+    for label, make in models(X, folds).items():
+        model = make().fit(X, noisy)
+        scores[label] = float((model.predict(X_test) == y_test).mean())
+        if label == "ramp" and kind != "clean":
+            scores |= detection(X, noisy, noisy != y, folds, model)
+    return {key: float(value) for key, value in scores.items()}
+
+
+class Cells:
+    """Finished cells, appended to a file one by one."""
+
+    def __init__(self, name: str, fresh: bool) -> None:
+        RESULTS.mkdir(exist_ok=True)
+        self.path = RESULTS / f"{name}_cells.jsonl"
+        if fresh:
+            self.path.unlink(missing_ok=True)
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        found = [json.loads(line) for line in lines]
+        self.scores = {tuple(record["cell"]): record["scores"] for record in found}
+
+    def get(self, name: str, seed: int, kind: str) -> dict[str, float]:
+        key = (name, seed, kind)
+        if key not in self.scores:
+            self.scores[key] = cell(name, seed, kind)
+            with self.path.open("a") as file:
+                file.write(json.dumps({"cell": key, "scores": self.scores[key]}) + "\n")
+        return self.scores[key]
+
+
+DETECTION = ("AP ", "noise found", "named", "false share")
+
+
+def tables(kind: str, cells: list[dict[str, float]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Means over the cells of one kind: accuracies, and what was found of the noise."""
+    mean = {key: float(np.mean([scores[key] for scores in cells])) for key in cells[0]}
+    gain = np.array([scores["ramp"] - scores["svc"] for scores in cells])
+    accuracy: dict[str, Any] = {"noise": kind, "fits": len(cells)}
+    accuracy |= {key: value for key, value in mean.items() if not key.startswith(DETECTION)}
+    accuracy["ramp - svc"] = f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"
+    found = {key: value for key, value in mean.items() if key.startswith(DETECTION)}
+    return accuracy, {"noise": kind, **found} if found else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two sets, one split")
@@ -149,28 +202,28 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--name", default="noise", help="of the file of results")
+    parser.add_argument("--fresh", action="store_true", help="forget the cells of earlier runs")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's tables")
     arguments = parser.parse_args()
     names, splits = arguments.sets, arguments.splits
     if arguments.quick:
         names, splits = ["australian", "banknote"], 1
     warnings.simplefilter("ignore")
-    rows = []
-    for kind in arguments.kinds:
-        scores: dict[str, list[float]] = {}
-        for name in names:
-            for seed in range(splits):
-                X, y, X_test, y_test = split(name, seed)
-                noisy = spoil(X, y, kind, seed)
-                folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X, noisy))
-                for label, make in models(X, folds).items():
-                    model = make().fit(X, noisy)
-                    accuracy = float((model.predict(X_test) == y_test).mean())
-                    scores.setdefault(label, []).append(accuracy)
-                    if label == "ramp" and kind != "clean":
-                        for key, value in detection(X, noisy, noisy != y, folds, model).items():
-                            scores.setdefault(key, []).append(float(value))
-        rows.append({"noise": kind} | {key: float(np.mean(v)) for key, v in scores.items()})
-        report(arguments.name, rows, sets=names, splits=splits)
+    cells = Cells(arguments.name, arguments.fresh)
+    # splits come last, so that an interrupted run has all sets and kinds of its first ones
+    for seed in range(splits):
+        for kind in arguments.kinds:
+            for name in names:
+                cells.get(name, seed, kind)
+        rows = [
+            tables(k, [cells.get(s, i, k) for s in names for i in range(seed + 1)])
+            for k in arguments.kinds
+        ]
+        settings = {"sets": names, "splits": seed + 1}
+        report(arguments.name, [row for row, _ in rows], docs=arguments.docs, **settings)
+        found = [row for _, row in rows if row]
+        if found:
+            report(f"{arguments.name}_found", found, docs=arguments.docs, **settings)
 
 
 if __name__ == "__main__":
