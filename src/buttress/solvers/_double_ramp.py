@@ -249,10 +249,17 @@ class _MirroredRows(KernelMatrix):
         """``k(x_i, x_i)``, twice."""
         return np.tile(self.rows.diagonal, 2)
 
-    def submatrix(self, rows: IntArray) -> Array:
-        """The kernel of `rows` with themselves."""
-        side = self._side(rows)
-        return np.asarray(self.rows.submatrix(rows % self.rows.n) * np.outer(side, side))
+    @property
+    def whole(self) -> Array | None:
+        """None: the four quarters are not formed."""
+        return None
+
+    def part(self, rows: IntArray, columns: IntArray) -> Array:
+        """The kernel of `rows` with `columns`."""
+        n = self.rows.n
+        below, where = np.unique(rows % n, return_inverse=True)
+        values = self.rows.part(below, columns % n)[where]
+        return np.asarray(values * np.outer(self._side(rows), self._side(columns)))
 
     def add(self, rows: IntArray, steps: Array, g: Array) -> None:
         """``g += K[:, rows] @ steps``, in place."""

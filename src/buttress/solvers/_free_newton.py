@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
 from buttress.solvers._smo_kernels import reduced_system
 
 # How often variables that would leave their box are put on the bound before giving up.
@@ -14,10 +14,6 @@ _CLIPPINGS = 8
 # Copies of a row make the system singular; this shift, relative to its diagonal, keeps the
 # factor and hardly moves the step.
 _RIDGE = 1e-12
-# Below this size a second BLAS thread costs more than it brings.
-_ONE_THREAD_BELOW = 1500
-
-_threads: list[ThreadpoolController] = []
 
 
 def newton_step(
@@ -34,11 +30,8 @@ def newton_step(
     array of shape (m,) or None
         None when no descent was found (at the minimum, or by rounding).
     """
-    if len(v) >= _ONE_THREAD_BELOW:
-        return _step(K, v, group, n_groups, lower, upper)
-    if not _threads:
-        _threads.append(ThreadpoolController())
-    with _threads[0].limit(limits=1, user_api="blas"):
+    # A second thread gains little here, and on a busy machine waiting for it costs seconds.
+    with one_blas_thread():
         return _step(K, v, group, n_groups, lower, upper)
 
 

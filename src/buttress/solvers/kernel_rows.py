@@ -46,11 +46,21 @@ class KernelMatrix:
         """``k(x_i, x_i)``, in float64."""
         return np.diagonal(self._buffer).astype(np.float64)
 
+    @property
+    def whole(self) -> Array | None:
+        """The matrix itself, rows contiguous, where it is held."""
+        return self._buffer
+
+    def part(self, rows: IntArray, columns: IntArray) -> Array:
+        """The kernel of `rows` with `columns`, float64; distinct rows."""
+        out = np.empty((len(rows), len(columns)))
+        gather(self._buffer, self._slots(rows), columns, out)
+        return out
+
     def submatrix(self, rows: IntArray) -> Array:
         """The kernel of `rows` with themselves, float64."""
         distinct, where = np.unique(rows, return_inverse=True)
-        small = np.empty((len(distinct), len(distinct)))
-        gather(self._buffer, self._slots(distinct), distinct, small)
+        small = self.part(distinct, distinct)
         if len(distinct) == len(rows) and (where[1:] > where[:-1]).all():
             return small
         # Rows that are asked for twice are read from memory once.
@@ -124,6 +134,11 @@ class KernelRowCache(KernelMatrix):
     def diagonal(self) -> Array:
         """``k(x_i, x_i)``, in float64."""
         return self._diagonal
+
+    @property
+    def whole(self) -> Array | None:
+        """None: rows come and go."""
+        return None
 
     def _slots(self, rows: IntArray) -> IntArray:
         self._clock += 1
