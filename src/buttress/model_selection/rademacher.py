@@ -99,7 +99,7 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     there are no sample weights, for which no such penalty is defined.
 
     Costs one fit per candidate and one penalty curve per width and binary problem (see
-    `buttress.theory.rademacher_penalty`). On a few hundred rows that is several times the cost
+    `buttress.theory.rademacher_penalty`). On a few hundred rows that is one to five times the cost
     of five folds; the gain is that no row is held out, not time.
 
     References
