@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from buttress.solvers._distance_geometry import Geometry
 from buttress.solvers.minimax import (
     Moments,
     class_moments,
+    minimax_path,
     solve_maximum_margin,
     solve_minimax,
 )
@@ -65,3 +67,51 @@ def test_degenerate_moments_are_explained():
     line = np.diag([1.0, 0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="singular"):
         solve_minimax(Moments(positive.mean, line), Moments(negative.mean, line))
+
+
+def kernel_problem(n=60, gamma=0.3, copies=0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0.3, 1.0, -1.0)
+    X = np.r_[X, X[:copies]]
+    y = np.r_[y, -y[:copies]]
+    K = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+    return K, y, rng.integers(1, 4, len(y)).astype(float)
+
+
+@pytest.mark.parametrize(("gamma", "copies"), [(0.3, 0), (1e-3, 0), (0.3, 40)])
+def test_a_path_of_ridges_is_the_diagonalisation(gamma, copies):
+    K, y, w = kernel_problem(gamma=gamma, copies=copies)
+    geometry = Geometry(K)
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    features = geometry.features
+    ridges = [1e-1, 1e-3, 1e-5]
+    for ridge, found in zip(ridges, minimax_path(Geometry(K), y, w, ridges), strict=True):
+        positive, negative = (
+            class_moments(features[rows], w[rows], ridge) for rows in (y > 0, y < 0)
+        )
+        expected = solve_minimax(positive, negative)
+        assert found.kappa == pytest.approx(expected.kappa, rel=1e-9)
+        assert found.intercept == pytest.approx(expected.intercept, abs=1e-7)
+        assert found.gap <= 1e-9 * found.objective
+        np.testing.assert_allclose(found.values, features @ expected.weight_vector, atol=1e-7)
+        np.testing.assert_allclose(centred @ found.coef, found.values, atol=1e-7)
+        v = expected.weight_vector
+        assert found.deviations == pytest.approx((positive.deviation(v), negative.deviation(v)))
+
+
+def test_a_class_without_spread_pulls_the_mixture_to_its_end():
+    K, y, w = kernel_problem(gamma=1.0)
+    K[np.ix_(y > 0, y > 0)] = 1.0
+    K[np.ix_(y > 0, y < 0)] = K[np.ix_(y > 0, y < 0)][0]
+    K[np.ix_(y < 0, y > 0)] = K[np.ix_(y > 0, y < 0)].T
+    (found,) = minimax_path(Geometry(K), y, w, [1e-4])
+    assert found.gap <= 1e-8 * found.objective
+    assert found.deviations[0] < found.deviations[1]
+
+
+def test_equal_means_have_no_path():
+    K, _, w = kernel_problem(n=20)
+    K = np.block([[K, K], [K, K]])
+    with pytest.raises(ValueError, match="means coincide"):
+        minimax_path(Geometry(K), np.r_[np.ones(20), -np.ones(20)], np.r_[w, w], [1e-2])

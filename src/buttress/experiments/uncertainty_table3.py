@@ -128,4 +128,5 @@ EXPERIMENT = Experiment(
     tasks=_tasks,
     run=_run,
     check=_check,
+    version=2,
 )

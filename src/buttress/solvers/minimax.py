@@ -8,6 +8,17 @@ import numpy as np
 from scipy import linalg, optimize
 
 from buttress._arrays import Array
+from buttress.solvers._minimax_root import COINCIDE, MinimaxFunction, minimax_path
+
+__all__ = [
+    "MinimaxFunction",
+    "MinimaxResult",
+    "Moments",
+    "class_moments",
+    "minimax_path",
+    "solve_maximum_margin",
+    "solve_minimax",
+]
 
 _SINGULAR = (
     "The class covariances are singular to working precision: use a larger covariance_ridge, or "
@@ -218,7 +229,4 @@ def solve_maximum_margin(
 def _check_means(delta: Array, total: Array) -> None:
     scale = float(np.sqrt(max(float(np.trace(total)), 0.0)))
     if not float(np.linalg.norm(delta)) > 1e-12 * scale:
-        raise ValueError(
-            "The class means coincide, so no hyperplane separates them: a minimax probability "
-            "machine needs different means (try a nonlinear kernel)."
-        )
+        raise ValueError(COINCIDE)
