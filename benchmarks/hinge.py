@@ -1,11 +1,16 @@
 """The box solver and the ramp machines against LIBSVM, at equal tolerance.
 
-python benchmarks/hinge.py [--quick]
+Rows measured by an earlier run with other ``--sizes`` stay in the table, so that it can be made in
+parts:
+
+python benchmarks/hinge.py [--quick] [--sizes 1000 2000 ...] [--docs]
+python benchmarks/hinge.py --large [--docs]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 from typing import Any
 
@@ -14,7 +19,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from _common import report, seconds
+from _common import RESULTS, report, seconds
 from buttress import DoubleRampClassifier, RampClassifier
 from buttress.solvers.ramp import solve_ramp
 
@@ -74,18 +79,29 @@ def large(n: int = 20_000) -> dict[str, Any]:
     }
 
 
+def earlier() -> list[dict[str, Any]]:
+    """The rows of the last run, by this version of the table."""
+    path = RESULTS / "hinge.json"
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 2000, 5000, 10_000])
     parser.add_argument("--large", action="store_true", help="only the fit of 20 000 rows")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's table")
     arguments = parser.parse_args()
     if arguments.large:
-        report("hinge_large", [large()], tol=TOL, gamma=GAMMA, cache_size=1000)
+        settings = {"tol": TOL, "gamma": GAMMA, "cache_size": 1000}
+        report("hinge_large", [large()], docs=arguments.docs, **settings)
         return
     compare(200, 1.0, 1)  # compile
-    sizes = [300, 1000] if arguments.quick else [1000, 2000, 5000, 10_000]
-    rows = [compare(n, C, 3 if n <= 2000 else 1) for n in sizes for C in (1.0, 100.0)]
-    report("hinge", rows, tol=TOL, gamma=GAMMA)
+    sizes = [300, 1000] if arguments.quick else arguments.sizes
+    rows = [row for row in earlier() if row["n"] not in sizes]
+    rows += [compare(n, C, 3 if n <= 2000 else 1) for n in sizes for C in (1.0, 100.0)]
+    rows.sort(key=lambda row: (row["n"], row["C"]))
+    report("hinge", rows, docs=arguments.docs, tol=TOL, gamma=GAMMA)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from buttress._arrays import Array
+from buttress.kernels._rbf import rbf_gram, rbf_matrix
 
 # Positive semidefinite for every accepted parameter, so no need to look at eigenvalues.
 _ALWAYS_DEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
@@ -93,6 +94,9 @@ class Kernel:
     def _rbf(self, X: Any, Z: Any | None) -> Array:
         X = self._centred(X)
         Z = X if Z is None else self._centred(Z)
+        if isinstance(X, np.ndarray) and X.dtype == Z.dtype and X.dtype in _ROUNDING:
+            gamma = self.params["gamma"]
+            return rbf_gram(X, gamma) if Z is X else rbf_matrix(X, np.asarray(Z), gamma)
         K = _dense(X @ Z.T)
         K *= -2.0
         K += _squared_norms(X)[:, None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers._block_kernel import BlockKernel
 from buttress.solvers._free_newton import newton_step
 from buttress.solvers._smo_block import solve_block
@@ -17,10 +17,13 @@ _LARGEST_BLOCK = 3000
 # Up to this many rows all of them are one block.
 _WHOLE = 600
 # A Newton step costs about as much as this many pair steps per free variable.
-_NEWTON_AFTER = 8
+_NEWTON_AFTER = 16
 _FEWEST_STEPS = 200
 _LARGEST_NEWTON = 2500
-_POLISH_BELOW = 1e-5
+# Tolerances below this are reached by Newton steps: the first once the violation, relative to
+# the margins, is down to `_NEAR`, because by then most free variables are known.
+_TIGHT = 1e-5
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,26 +49,27 @@ class Descent:
         """Alternate blocks of pair steps with Newton steps; the number of pair steps."""
         problem = self.problem
         steps = since_newton = 0
+        tight = tol < _TIGHT
+        near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
         block: _Block | None = None
         while steps < max_iter:
             worst = problem.violation(state)
             target = problem.reachable(tol, state.c, state.g)
             may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
             free = np.flatnonzero(may_rise & may_fall)
-            # Once the last block has found which variables are free, one Newton step makes a
-            # tight tolerance as cheap as a loose one.
             pause = _NEWTON_AFTER * max(len(free), _FEWEST_STEPS)
-            polish = worst <= target and tol < _POLISH_BELOW and since_newton > 0
+            polish = tight and since_newton > 0 and worst <= max(near, target)
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
                 if self._newton(state, free):
                     worst = problem.violation(state)
                     may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
+                near = min(near, 0.01 * worst)
             if worst <= target:
                 break
             block = self._next_block(may_rise, may_fall, block, len(free))
             # A block of all rows can go straight to the end.
-            inner = 0.5 * target if block is self.whole else max(0.1 * worst, 0.5 * target)
+            inner = max(0.5 * target, 0.5 * near if block is self.whole else 0.1 * worst)
             taken = max(
                 1, self._solve_block(state, block, inner, min(max_iter - steps, pause + 64))
             )
@@ -94,7 +98,7 @@ class Descent:
     # -- blocks ----------------------------------------------------------------------------
 
     def _next_block(
-        self, may_rise: Array, may_fall: Array, last: _Block | None, n_free: int
+        self, may_rise: BoolArray, may_fall: BoolArray, last: _Block | None, n_free: int
     ) -> _Block:
         """The rows of the worst violators, then free ones of the last block, then any free."""
         problem = self.problem

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 

@@ -1,0 +1,132 @@
+"""Gaussian similarities of dense rows, tile by tile.
+
+A tile of products of rows becomes a tile of similarities while it is in the cache: the matrix
+passes through memory once. Of a Gram matrix one half is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress._compile import compiled
+from buttress._threads import in_parallel, one_blas_thread
+from buttress.kernels._exponential import FAST, exp32, exp64
+
+# Rows and columns of a tile of a Gram matrix, and entries of a tile of any other.
+_TILE = 256
+_ENTRIES = 1 << 17
+# From this many entries on, several threads share the tiles.
+_SHARED = 1 << 20
+
+
+def rbf_gram(X: Array, gamma: float) -> Array:
+    """``exp(-gamma ||x_i - x_j||^2)`` for all pairs of rows; exactly symmetric, diagonal 1.
+
+    Parameters
+    ----------
+    X : array of shape (n, p), float64 or float32
+        Centred rows: a common offset would cost digits.
+    gamma : float
+
+    Examples
+    --------
+    >>> rbf_gram(np.array([[0.0], [1.0]]), 0.0).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    n = len(X)
+    norms = _squared_norms(X)
+    K = np.empty((n, n), dtype=X.dtype)
+    similarities = _similarities(X.dtype)
+    scale = X.dtype.type(gamma)
+
+    def work(tile: tuple[int, int]) -> None:
+        a, c = tile
+        left, right = slice(a, a + _TILE), slice(c, c + _TILE)
+        T = X[left] @ X[right].T
+        similarities(T, norms[left], norms[right], scale)
+        if a == c:
+            np.fill_diagonal(T, 1.0)
+        _place(T, K, a, c)
+
+    tiles = [(a, c) for a in range(0, n, _TILE) for c in range(0, a + 1, _TILE)]
+    _run(work, tiles, K.size)
+    return K
+
+
+def rbf_matrix(X: Array, Z: Array, gamma: float) -> Array:
+    """``exp(-gamma ||x_i - z_j||^2)`` for the rows of `X` and those of `Z`, of one dtype.
+
+    Examples
+    --------
+    >>> rbf_matrix(np.zeros((1, 1)), np.ones((2, 1)), 0.0).tolist()
+    [[1.0, 1.0]]
+    """
+    K = np.empty((len(X), len(Z)), dtype=X.dtype)
+    norms = _squared_norms(X)
+    others = _squared_norms(Z)
+    similarities = _similarities(X.dtype)
+    scale = X.dtype.type(gamma)
+    step = max(1, _ENTRIES // max(1, len(Z)))
+
+    def work(start: int) -> None:
+        part = slice(start, start + step)
+        np.matmul(X[part], Z.T, out=K[part])
+        similarities(K[part], norms[part], others, scale)
+
+    _run(work, range(0, len(X), step), K.size)
+    return K
+
+
+def _run(work: Callable[[Any], None], tasks: Sequence[Any], entries: int) -> None:
+    if entries >= _SHARED:
+        in_parallel(work, tasks)
+        return
+    with one_blas_thread():
+        for task in tasks:
+            work(task)
+
+
+def _squared_norms(X: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
+def _similarities(dtype: Any) -> Any:
+    return _similarities_64 if dtype == np.float64 else _similarities_32
+
+
+@compiled(fastmath=FAST)
+def _similarities_64(T: Array, left: Array, right: Array, gamma: float) -> None:
+    """Replace products of rows by similarities, given the rows' squared norms."""
+    for i in range(T.shape[0]):
+        own = left[i]
+        for j in range(T.shape[1]):
+            distance = own + right[j] - 2.0 * T[i, j]
+            T[i, j] = exp64(-gamma * max(distance, 0.0))
+
+
+@compiled(fastmath=FAST)
+def _similarities_32(T: Array, left: Array, right: Array, gamma: Any) -> None:
+    """The float32 version of `_similarities_64`."""
+    for i in range(T.shape[0]):
+        own = left[i]
+        for j in range(T.shape[1]):
+            distance = own + right[j] - np.float32(2.0) * T[i, j]
+            T[i, j] = exp32(-gamma * max(distance, np.float32(0.0)))
+
+
+@compiled()
+def _place(T: Array, K: Array, a: int, c: int) -> None:
+    """Write a tile and its mirror image, the latter eight rows of the matrix at a time."""
+    m, k = T.shape
+    for i in range(m):
+        for j in range(k):
+            K[a + i, c + j] = T[i, j]
+    for j0 in range(0, k, 8):
+        for i0 in range(0, m, 8):
+            for j in range(j0, min(j0 + 8, k)):
+                for i in range(i0, min(i0 + 8, m)):
+                    K[c + j, a + i] = T[i, j]
