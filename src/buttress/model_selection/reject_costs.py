@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, column_or_1d, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray
+from buttress._threads import one_blas_thread
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._reject import BaseRejectClassifier
 from buttress.classifiers._training import TrainingSet, _with_class_weight
@@ -92,7 +92,7 @@ def cross_validate_reject(
     shared = isinstance(estimator, BaseRejectClassifier) and estimator.target_coverage is None
     folds = classification_folds(cv, X, y, groups)
     job = (_SharedKernel if shared else _Refits)(estimator, X, y, weight, costs)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         counts = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(_fold_counts)(job, fold, y, weight) for fold in folds
         )

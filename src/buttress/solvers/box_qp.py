@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array
 from buttress._compile import compiled
+from buttress._threads import one_blas_thread
 from buttress.solvers._box_qp_active_set import active_set, box_gap, exchange
 from buttress.solvers._box_qp_interior import interior_point
 
@@ -127,7 +127,7 @@ def box_qp(
     x = np.clip(np.zeros(len(b)) if start is None else start, lower, upper).astype(np.float64)
     b, lower, upper = (np.ascontiguousarray(v, dtype=np.float64) for v in (b, lower, upper))
     g = shared.K @ x - b
-    with threadpool_limits(1):
+    with one_blas_thread():
         gap, n_iter = minimise_in_box(
             shared.K, shared.root, shared.ridge, b, lower, upper, x, g, tol
         )

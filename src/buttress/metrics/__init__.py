@@ -1,0 +1,33 @@
+"""How good a classifier is that may give no answer.
+
+Every row ends in one of three ways: answered rightly (cost 0), answered wrongly (cost 1), or
+not answered (cost `d`). The 0-d-1 risk is the mean of these costs; the rejection rate and the
+accuracy on the accepted rows say where it comes from; the risk-coverage curve shows every
+trade-off that a score of confidence allows.
+"""
+
+from buttress.metrics._counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
+from buttress.metrics._risk_coverage import area_under_risk_coverage, risk_coverage_curve
+from buttress.metrics._scorer import (
+    RejectScorer,
+    answers,
+    confidence_scores,
+    final_step,
+    half_gap,
+    reject_scorer,
+)
+
+__all__ = [
+    "Estimate",
+    "RejectScorer",
+    "accepted_accuracy",
+    "answers",
+    "area_under_risk_coverage",
+    "confidence_scores",
+    "final_step",
+    "half_gap",
+    "reject_risk",
+    "reject_scorer",
+    "rejection_rate",
+    "risk_coverage_curve",
+]
