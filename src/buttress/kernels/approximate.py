@@ -40,8 +40,8 @@ class FeatureMap(Protocol):
         """Floating-point operations of matrix products for one row of `raw`."""
         ...
 
-    def raw(self, X: Any, /) -> Array:
-        """The features before `basis`, in the precision of `X`."""
+    def raw(self, X: Any, out: Array | None = None, /) -> Array:
+        """The features before `basis`, in the precision of `X`; in `out` where that helps."""
         ...
 
 
@@ -97,7 +97,7 @@ class LinearMap:
     def flops_per_row(self) -> float:
         return 0.0
 
-    def raw(self, X: Any) -> Array:
+    def raw(self, X: Any, out: Array | None = None, /) -> Array:
         """The rows themselves, dense."""
         return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
@@ -129,7 +129,7 @@ class NystroemMap:
     def flops_per_row(self) -> float:
         return 2.0 * float(self.landmarks.shape[0]) * float(self.landmarks.shape[1])
 
-    def raw(self, X: Any) -> Array:
+    def raw(self, X: Any, out: Array | None = None, /) -> Array:
         """Similarities of the rows of `X` with the landmarks."""
         if self._exponent is None or sparse.issparse(X):
             return self.kernel(X, self.landmarks)
@@ -139,7 +139,7 @@ class NystroemMap:
         np.subtract(X, self.kernel.center if self.kernel.center is not None else 0.0, out=rows)
         np.einsum("ij,ij->i", rows, rows, out=augmented[:, p])
         augmented[:, p + 1] = 1.0
-        K = augmented @ self._exponent.astype(X.dtype, copy=False)
+        K = np.matmul(augmented, self._exponent.astype(X.dtype, copy=False), out=out)
         np.minimum(K, 0.0, out=K)
         return np.asarray(np.exp(K, out=K))
 
@@ -212,9 +212,13 @@ class FourierMap:
     def flops_per_row(self) -> float:
         return 2.0 * float(self.weights.shape[0]) * float(self.weights.shape[1])
 
-    def raw(self, X: Any) -> Array:
+    def raw(self, X: Any, out: Array | None = None, /) -> Array:
         """The random features of the rows of `X`."""
-        angle = np.asarray(X @ self.weights.astype(X.dtype, copy=False))
+        weights = self.weights.astype(X.dtype, copy=False)
+        if sparse.issparse(X):
+            angle = np.asarray(X @ weights)
+        else:
+            angle = np.matmul(X, weights, out=out)
         angle += self.phase.astype(X.dtype, copy=False)
         np.cos(angle, out=angle)
         angle *= np.sqrt(2.0 / self.n_raw)

@@ -9,6 +9,7 @@ one block ends and the next begins.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ class Block:
         Feature names, for messages.
     rows : array of shape (rows,) or None
         Numbers of the rows where they are not consecutive (a sample).
+    kept : dict or None
+        What a pass may leave with a block that stays in memory for the next one.
     """
 
     X: Any
@@ -57,6 +60,7 @@ class Block:
     where: str
     names: Sequence[str] | None = None
     rows: IntArray | None = None
+    kept: dict[str, Any] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -116,6 +120,8 @@ class ArrayBlocks:
         Rows in a block.
     n_threads : int, optional
         Blocks worked on at a time; all processors when not given.
+    keep : bool
+        Hand out the same blocks in every pass, so that passes can leave something with them.
 
     Examples
     --------
@@ -133,7 +139,9 @@ class ArrayBlocks:
         rows: IntArray | None = None,
         block_size: int | None = None,
         n_threads: int | None = None,
+        keep: bool = False,
     ) -> None:
+        self._kept: dict[int, Block] | None = {} if keep else None
         self.X, self.y, self.weight = X, None if y is None else np.asarray(y), weight
         self.rows = rows
         self.n_threads = n_threads
@@ -172,6 +180,8 @@ class ArrayBlocks:
         return total(self.map(task))
 
     def _run(self, task: Callable[[Block], Result], start: int) -> Result:
+        if self._kept is not None and start in self._kept:
+            return task(self._kept[start])
         stop = min(start + self.block_size, self.n_rows)
         X = self.X[start:stop]
         if not sparse.issparse(X):
@@ -184,7 +194,10 @@ class ArrayBlocks:
             f"rows {start} to {stop - 1}",
             self.feature_names,
             None if self.rows is None else self.rows[start:stop],
+            None if self._kept is None else {},
         )
+        if self._kept is not None:
+            self._kept[start] = block
         return task(block)
 
 
@@ -212,9 +225,9 @@ def run_in_threads(
     ):
         remaining = iter(calls)
         # Few results wait at a time, whatever the number of blocks.
-        waiting = [pool.submit(call) for call in islice(remaining, 2 * workers)]
+        waiting = deque(pool.submit(call) for call in islice(remaining, 2 * workers))
         while waiting:
-            result = waiting.pop(0).result()
+            result = waiting.popleft().result()
             waiting.extend(pool.submit(call) for call in islice(remaining, 1))
             yield result
 

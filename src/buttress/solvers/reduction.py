@@ -13,9 +13,11 @@ import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers._blockwise.descent import Preconditioner, State, descend
+from buttress.solvers._blockwise.descent import Preconditioner, State
 from buttress.solvers._blockwise.objective import Objective
+from buttress.solvers._blockwise.offsets import SampleOffsets, sample_offsets
 from buttress.solvers._blockwise.passes import GramPass
+from buttress.solvers._blockwise.path import LEAST_TOLERANCE, follow_path, run
 from buttress.solvers._blockwise.preconditioners import (
     DiagonalCurvature,
     ExactCurvature,
@@ -31,14 +33,13 @@ METHODS = ("auto", "fixed", "newton", "lbfgs")
 
 # Beyond this many components a square matrix of them costs more than it saves.
 _MOST_SQUARE = 6_000
-# Rows of the sample that gives start and curvature: this many per component, within limits.
-_SAMPLE_PER_COMPONENT, _FEWEST_SAMPLE, _MOST_SAMPLE = 20, 4_000, 40_000
-# The sample must be this much smaller than the data to be worth its name.
-_SAMPLE_SHARE = 4
-# Hessians of the sample per binary problem.
-_GROUPS = 24
-# Penalties within this factor are solved as one group of a path.
-_NEAR = 2.5
+# Rows of the sample that gives start and curvature: this many per component, and of all rows.
+_PER_COMPONENT, _MOST_PER_COMPONENT, _SHARE = 10, 40, 20
+_FEWEST_SAMPLE, _MOST_SAMPLE = 2_000, 40_000
+# A sample of more than every other row is no sample: take all, up to so many entries.
+_LEAST_SHARE, _MOST_ENTRIES = 2, 80_000_000
+# Columns whose penalties are within this factor share a Hessian of the sample.
+_SHARED = 2.5
 # Columns up to which each gets a Hessian of its own.
 _FEW = 8
 # Columns solved together at most.
@@ -48,8 +49,6 @@ _PATIENCE = 8
 _NEWTON_STEPS = 4.0
 # The sample's own minimum is this far from the data's at best.
 _SAMPLE_TOLERANCE = 1e-6
-_ROUNDING = {np.dtype(np.float32): 3e-7, np.dtype(np.float64): 1e-15}
-_LEAST_TOLERANCE = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-23}
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,15 @@ class ColumnSolution:
         ]
 
 
-def sample_rows(n_rows: int, n_components: int, seed: int) -> IntArray | None:
-    """Row numbers of the sample that gives start and curvature, None when all rows are few."""
-    size = min(max(_SAMPLE_PER_COMPONENT * n_components, _FEWEST_SAMPLE), _MOST_SAMPLE)
-    if _SAMPLE_SHARE * size > n_rows:
-        return None
+def sample_rows(n_rows: int, n_components: int, seed: int) -> IntArray:
+    """Row numbers of the sample that gives start and curvature: all, when rows are few."""
+    most = min(_MOST_PER_COMPONENT * n_components, _MOST_SAMPLE)
+    size = min(max(_PER_COMPONENT * n_components, n_rows // _SHARE, _FEWEST_SAMPLE), most)
+    size = max(size, min(_FEWEST_SAMPLE, n_rows))
+    size = min(size, _MOST_ENTRIES // n_components)
+    if _LEAST_SHARE * size >= n_rows and n_rows * n_components <= _MOST_ENTRIES:
+        return np.arange(n_rows)
+    size = min(size, n_rows)
     drawn = np.random.default_rng((seed, 3)).choice(n_rows, size=size, replace=False, shuffle=False)
     return np.sort(drawn)
 
@@ -156,7 +159,7 @@ def sample_of(objective: Objective, method: str = "auto") -> Block | None:
     if method != "auto" or objective.n_components > _MOST_SQUARE:
         return None
     rows = sample_rows(objective.source.n_rows, objective.n_components, seed=0)
-    return None if rows is None else take_rows(objective.source, rows)
+    return take_rows(objective.source, rows)
 
 
 def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
@@ -202,6 +205,8 @@ class ColumnSolver:
             method = "lbfgs"
         self.objective, self.method, self.sample = objective, method, sample
         self.metric: Preconditioner | None = None
+        self.small: Objective | None = None
+        self.offsets: SampleOffsets | None = None
         self.used = [method]
 
     def solve(
@@ -213,7 +218,7 @@ class ColumnSolver:
         linear: Array | None = None,
     ) -> ColumnSolution:
         """Minimise every column; `linear` (given coordinates) replaces its linear term."""
-        tolerance = np.maximum(tolerance, _LEAST_TOLERANCE[self.objective.source.dtype])
+        tolerance = np.maximum(tolerance, LEAST_TOLERANCE[self.objective.source.dtype])
         cold = start is None
         begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
         assert begin is not None
@@ -226,9 +231,9 @@ class ColumnSolver:
         assert self.metric is not None
         left = max(max_passes - passes, 1)
         if self.method == "lbfgs":
-            state = _run(objective, begin, self.metric, tolerance, left, memory=20)
+            state = run(objective, begin, self.metric, tolerance, left, memory=20)
         elif self.method == "fixed":
-            state = _run(objective, begin, self.metric, tolerance, left)
+            state = run(objective, begin, self.metric, tolerance, left)
         else:
             state = self._finish(objective, begin, tolerance, left)
         return ColumnSolution(
@@ -250,8 +255,9 @@ class ColumnSolver:
         small = None
         if self.sample is not None and self.method == "auto":
             small = self.objective.on_sample(self.sample)
-        self.used = ["fixed" if small is None else "sample"]
         sampled = small is not None
+        whole = small is not None and small.source.n_rows == self.objective.source.n_rows
+        self.used = ["sample" if sampled and not whole else "fixed"]
         small, begin, self.fixed = _from_gram(small or self.objective, start)
         assert small.rotation is not None
         self.objective = self.objective.rotated(small.rotation)
@@ -259,9 +265,11 @@ class ColumnSolver:
         if self.method == "fixed":
             return begin, 0
         passes = 0
+        self.small = small if sampled else None
+        self.offsets = sample_offsets(self.small)
         if cold:
-            aim = np.maximum(tolerance, _SAMPLE_TOLERANCE) if sampled else tolerance
-            begin, passes = follow_path(small, self.fixed, aim, max_passes)
+            aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
+            begin, passes = follow_path(small, self.fixed, aim, max_passes, self.offsets)
         if sampled or not cold:
             self.metric = self._shared_hessians(small, begin)
         return begin, 0 if sampled else passes
@@ -277,8 +285,14 @@ class ColumnSolver:
         while True:
             left = max_passes if state is None else max_passes - state.passes
             before = None if state is None else state.decrement.copy()
-            state = _run(
-                objective, start, metrics[turn], tolerance, min(left, _PATIENCE), state=state
+            state = run(
+                objective,
+                start,
+                metrics[turn],
+                tolerance,
+                min(left, _PATIENCE),
+                state=state,
+                offsets=self.offsets,
             )
             if state.done.all() or state.passes >= max_passes:
                 return state
@@ -287,15 +301,14 @@ class ColumnSolver:
                 self._note("newton")
                 exact = ExactCurvature(objective)
                 left = max_passes - state.passes
-                return _run(objective, start, exact, tolerance, left, memory=0, state=state)
-            if not few and _newton_is_cheaper(objective, state, before, tolerance):
-                # Many columns: neighbours in the penalty, and all folds, share a Hessian.
-                self._note("newton")
-                metrics[0] = self._shared_hessians(objective, state.theta)
-                turn = 0
-            elif before is not None and (state.decrement >= 0.5 * before)[~state.done].any():
+                return run(objective, start, exact, tolerance, left, memory=0, state=state)
+            stuck = before is not None and (state.decrement >= 0.5 * before)[~state.done].any()
+            if stuck:
                 # Whoever is stuck in one metric may move in the other.
                 turn = 1 - turn
+            if turn == 0:
+                # The curvature has changed since: the sample knows how, at little cost.
+                metrics[0] = self._shared_hessians(self.small or objective, state.theta)
 
     def _note(self, method: str) -> None:
         if method not in self.used:
@@ -304,96 +317,7 @@ class ColumnSolver:
     def _shared_hessians(self, objective: Objective, theta: Array) -> SampledCurvature:
         bound = self.fixed.diagonal.mean(axis=1)
         offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
-        return sampled_curvature(objective, theta, _GROUPS, np.concatenate([bound, offsets]))
-
-
-def follow_path(
-    objective: Objective, fixed: FixedCurvature, tolerance: Array, max_passes: int
-) -> tuple[Array, int]:
-    """Solve columns from the largest penalty down, each group from the one before.
-
-    From a cold start a small penalty meets points without curvature; from a neighbour's
-    solution, with the neighbour's Hessian, a few steps suffice.
-
-    Parameters
-    ----------
-    objective : Objective
-        In coordinates that make its Gram matrix diagonal.
-    fixed : FixedCurvature
-    tolerance : array of shape (columns,)
-    max_passes : int
-        Per group.
-
-    Returns
-    -------
-    theta : array of shape (parameters, columns)
-    passes : int
-        Over the data of `objective`, all groups together.
-    """
-    columns = objective.columns
-    theta = np.zeros((objective.n_parameters, len(columns)))
-    problem_fold = columns.problem * (columns.fold.max() + 1) + columns.fold
-    latest: dict[int, Array] = {}
-    passes = 0
-    bound = np.concatenate(
-        [
-            fixed.diagonal.mean(axis=1),
-            np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss)),
-        ]
-    )
-    for group in _penalty_groups(columns.alpha):
-        extra = objective.only(group)
-        begin = np.column_stack(
-            [latest.get(int(key), theta[:, 0] * 0.0) for key in problem_fold[group]]
-        )
-        metric: Preconditioner = fixed.only(group)
-        if latest:
-            metric = sampled_curvature(extra, begin, 1, bound)
-        limit = np.maximum(tolerance[group], _LEAST_TOLERANCE[objective.source.dtype])
-        state = _run(extra, begin, metric, limit, min(max_passes, 3 * _PATIENCE))
-        if not state.done.all():
-            again = fixed.only(group) if latest else sampled_curvature(extra, state.theta, 1, bound)
-            state = _run(extra, begin, again, limit, min(max_passes, 3 * _PATIENCE), state=state)
-        passes += state.passes
-        theta[:, group] = state.theta
-        # The smallest penalty of the group comes last and is the next one's neighbour.
-        latest.update(zip(problem_fold[group].tolist(), state.theta.T, strict=True))
-    return theta, passes
-
-
-def _penalty_groups(alpha: Array) -> list[IntArray]:
-    """Columns in groups of nearly equal penalty, largest first, decreasing within."""
-    order = np.argsort(-alpha, kind="stable")
-    groups: list[list[int]] = []
-    first = np.inf
-    for column in order:
-        if not groups or alpha[column] < first / _NEAR:
-            groups.append([])
-            first = float(alpha[column])
-        groups[-1].append(int(column))
-    return [np.array(group) for group in groups]
-
-
-def _run(
-    objective: Objective,
-    start: Array,
-    preconditioner: Preconditioner,
-    tolerance: Array,
-    max_passes: int,
-    *,
-    memory: int = 8,
-    state: State | None = None,
-) -> State:
-    return descend(
-        objective,
-        start,
-        preconditioner,
-        2.0 * tolerance,
-        max_passes,
-        memory=memory,
-        rounding=_ROUNDING[objective.source.dtype],
-        state=state,
-    )
+        return sampled_curvature(objective, theta, _SHARED, np.concatenate([bound, offsets]))
 
 
 def _newton_is_cheaper(
@@ -412,7 +336,7 @@ def _newton_is_cheaper(
     one_pass = mapping + 4.0 * m * n_live + 60.0 * n_live
     formed = n_live
     if n_live > _FEW:
-        formed = min(n_live, _GROUPS * len(np.unique(objective.columns.problem)))
+        formed = min(n_live, len(np.unique(objective.columns.alpha)))
     one_hessian = mapping + float(m) ** 2 * formed
     return _NEWTON_STEPS * (one_hessian + one_pass) < passes * one_pass
 

@@ -30,8 +30,7 @@ class _DualPass:
         loss = self.rows.loss
         for tile in self.reader.tiles(block):
             scores = tile.raw @ self.weights
-            train = self.reader.folds.train(tile.numbers) * tile.weight[:, None]
-            member = train[:, self.columns.fold].astype(np.float64)
+            member = tile.members[:, self.columns.fold].astype(np.float64)
             terms = each_term(self.rows, self.columns, tile, scores, self.offsets)
             for k, (target, margin, cost) in enumerate(terms):
                 factor = np.where(target > 0, self.factors[k, 1], self.factors[k, 0])

@@ -141,19 +141,34 @@ def mapped_once(
 ) -> tuple[BlockSource, FeatureMap]:
     """Keep the raw features of all rows in memory when they take at most `limit` bytes.
 
-    Returns the source to go through and the map to apply to its rows: the given ones when
-    memory does not suffice or the rows live elsewhere.
+    Rows from files that fit where their features do not are kept as they are, so that files
+    are read once. Returns the source to go through and the map to apply to its rows: the given
+    ones when memory does not suffice or the rows live elsewhere.
     """
-    size = float(source.n_rows) * features.n_raw * source.dtype.itemsize
-    if not is_local(source) or size > limit or isinstance(features, LinearMap):
+    each = float(source.n_rows) * source.dtype.itemsize
+    if not is_local(source):
         return source, features
+    if each * features.n_raw <= limit and not isinstance(features, LinearMap):
+        return _in_memory(source, features, classes), _Remapped(features)
+    if each * source.n_features <= limit and _from_files(source):
+        return _in_memory(source, LinearMap(source.n_features), classes), features
+    return source, features
+
+
+def _from_files(source: BlockSource) -> bool:
+    if isinstance(source, Changed):
+        return _from_files(source.source)
+    return isinstance(source, ParquetBlocks)
+
+
+def _in_memory(source: BlockSource, features: FeatureMap, classes: NDArray[Any]) -> ArrayBlocks:
     raw = np.empty((source.n_rows, features.n_raw), dtype=source.dtype)
     codes = np.empty(source.n_rows, dtype=np.intp)
     weight = np.ones(source.n_rows)
     for _ in source.map(partial(_fill, features, classes, raw, codes, weight)):
         pass
-    kept = ArrayBlocks(raw, classes[codes], None if (weight == 1).all() else weight)
-    return kept, _Remapped(features)
+    weights = None if (weight == 1).all() else weight
+    return ArrayBlocks(raw, classes[codes], weights, keep=True)
 
 
 def _fill(
@@ -189,5 +204,5 @@ class _Remapped:
     def flops_per_row(self) -> float:
         return 0.0
 
-    def raw(self, X: Any) -> Array:
+    def raw(self, X: Any, out: Array | None = None, /) -> Array:
         return np.asarray(X)

@@ -19,7 +19,7 @@ Evaluate = Callable[[Array, IntArray], tuple[Array, Array]]
 
 # Sufficient decrease, and the slope a trial may end with where values no longer tell.
 _DECREASE, _END_SLOPE = 1e-4, 0.9
-_SHORTEN = 0.25
+_SHORTEN, _LEAST_SHARE, _MOST_SHARE = 0.25, 0.05, 0.5
 _MOST_REJECTIONS = 12
 
 
@@ -30,6 +30,20 @@ class Preconditioner(Protocol):
 
     def refresh(self, theta: Array, columns: IntArray, /) -> bool:
         """Adapt to new points; True when the old pairs of the memory are now useless."""
+        ...
+
+
+class OffsetSearch(Protocol):
+    """Finds the offsets (the last parameter) of columns whose margins are hardly curved."""
+
+    held: BoolArray
+
+    def look(self, theta: Array, /) -> None:
+        """Decide which columns are `held`."""
+        ...
+
+    def moves(self, theta: Array, slope: Array, step: Array, columns: IntArray, /) -> Array:
+        """How far the offsets go when the weights move by `step`."""
         ...
 
 
@@ -126,6 +140,7 @@ def descend(
     memory: int = 8,
     rounding: float = 1e-15,
     state: State | None = None,
+    offsets: OffsetSearch | None = None,
 ) -> State:
     """Minimise all columns until their decrement is at most ``tolerance * (1 + |value|)``.
 
@@ -144,6 +159,8 @@ def descend(
         Relative accuracy of the values.
     state : State, optional
         Go on from here instead of `start`.
+    offsets : OffsetSearch, optional
+        Used in the columns that it holds at the first point.
     """
     n_columns = start.shape[1]
     everything = np.arange(n_columns)
@@ -159,11 +176,16 @@ def descend(
     rejected = np.zeros(n_columns, dtype=int)
     fresh = everything[~state.done]  # columns that need a direction
     first = state.passes
+    if offsets is not None and len(fresh):
+        offsets.look(state.theta)
     while True:
         if len(fresh):
             if preconditioner.refresh(state.theta, fresh):
                 pairs.forget()
-            d = pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
+            if offsets is not None and offsets.held[fresh].any():
+                d = _with_offsets(state, fresh, pairs, preconditioner, offsets)
+            else:
+                d = pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
             direction[:, fresh] = d
             slope[fresh] = np.einsum("ij,ij->j", d, state.gradient[:, fresh])
             state.decrement[fresh] = np.abs(slope[fresh])
@@ -193,6 +215,37 @@ def descend(
         state.value[better] = value[accepted]
         state.gradient[:, better] = gradient[:, accepted]
         worse = live[~accepted]
-        step[worse] *= _SHORTEN
+        step[worse] *= _shorter(step[worse], old[~accepted], down[~accepted], value[~accepted])
         rejected[worse] += 1
         fresh = better
+
+
+def _shorter(step: Array, old: Array, slope: Array, value: Array) -> Array:
+    """By how much to shorten steps: to the minimum of a parabola, within limits."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        best = -slope * step / (2.0 * (value - old - slope * step))
+    return np.clip(np.where(np.isfinite(best), best, _SHORTEN), _LEAST_SHARE, _MOST_SHARE)
+
+
+def _with_offsets(
+    state: State,
+    fresh: IntArray,
+    pairs: _Memory,
+    preconditioner: Preconditioner,
+    offsets: OffsetSearch,
+) -> Array:
+    """Directions in which the offsets of the held columns follow the weights.
+
+    With the offset's own slope left out, the weights move as if the offset were always at its
+    best; where that is, the search tells.
+    """
+    gradient = state.gradient[:, fresh]
+    held = np.flatnonzero(offsets.held[fresh])
+    columns = fresh[held]
+    blind = gradient.copy()
+    blind[-1, held] = 0.0
+    d = pairs.direction(blind, fresh, preconditioner.apply)
+    d[-1, held] = offsets.moves(state.theta[:, columns], gradient[-1, held], d[:, held], columns)
+    uphill = held[np.einsum("ij,ij->j", d[:, held], gradient[:, held]) >= 0.0]
+    d[-1, uphill] = 0.0
+    return d

@@ -157,18 +157,24 @@ class Objective:
         return np.vstack([self.rotation.T @ theta[:m], theta[m:]])
 
     def on_sample(self, sample: Block) -> Objective | None:
-        """The same problem on a few rows, mapped once and kept; None when a class is missing."""
+        """The same problem on a few rows, mapped once and kept; None when a class is missing.
+
+        The rows are weighted so that every fold's classes have the shares they have among all
+        rows: under strong penalties the side on which the offset lies hangs on the majority.
+        """
         features = self.reader.features
         raw = features.raw(sample.X)
-        source = ArrayBlocks(raw, sample.y, sample.weight, rows=sample.rows)
+        source = ArrayBlocks(raw, sample.y, sample.weight, rows=sample.rows, keep=True)
         try:
             seen = scan(source, self.reader.folds)
         except ValueError:
             return None
         if len(seen.classes) < len(self.reader.classes):
             return None
-        reader = replace(self.reader, features=LinearMap(raw.shape[1]))
-        return replace(self, source=source, reader=reader, class_folds=seen.fold_weight)
+        share, drawn = self.class_folds, seen.fold_weight
+        balance = (share / share.sum(axis=0)) / (drawn / drawn.sum(axis=0))
+        reader = replace(self.reader, features=LinearMap(raw.shape[1]), balance=balance)
+        return replace(self, source=source, reader=reader, class_folds=balance * drawn)
 
 
 def make_objective(

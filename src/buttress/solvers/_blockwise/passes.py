@@ -6,7 +6,8 @@ through its block in tiles that stay in the processor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,39 +20,81 @@ from buttress.solvers._blockwise.columns import Columns, Folds, RowLoss
 from buttress.solvers._blockwise.fused import can_fuse, leaky_tile
 from buttress.solvers.blocks import Block
 
-# Entries of one tile of mapped rows: about 8 MB in float64.
-_TILE_ENTRIES = 1_000_000
+# Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
+# are mapped already need no such care, only few calls.
+_TILE_BYTES, _MAPPED_TILE_BYTES = 2_000_000, 8_000_000
+
+_local = threading.local()
+
+
+def workspace(name: str, shape: tuple[int, int], dtype: Any) -> Array:
+    """A matrix of this thread's own that is used again, so that no memory is mapped anew."""
+    spaces = _local.__dict__.setdefault("spaces", {})
+    size = shape[0] * shape[1]
+    space = spaces.get((name, np.dtype(dtype)))
+    if space is None or space.size < size:
+        space = spaces[name, np.dtype(dtype)] = np.empty(size, dtype=dtype)
+    return np.asarray(space[:size].reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A tile: mapped rows, ±1 targets (one column per problem) and row weights."""
+    """A tile: mapped rows, ±1 targets (one column per problem), row weights, fold membership.
+
+    `members`, of shape (rows, n_folds + 1), is the row weight where a fold trains on the row,
+    else zero. `raw` may be overwritten when the next tile is asked for.
+    """
 
     raw: Array
     targets: Array
     weight: Array
     numbers: IntArray
+    codes: IntArray
+    members: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How blocks are read: the feature map, the labels, and the folds."""
+    """How blocks are read: the feature map, the labels, and the folds.
+
+    `balance`, of shape (n_classes, n_folds + 1), multiplies the weights of a sample's rows so
+    that every fold has the classes in the proportions of all rows.
+    """
 
     features: FeatureMap
     classes: NDArray[Any]
     folds: Folds
+    balance: Array | None = None
 
-    def tiles(self, block: Block) -> Iterator[Rows]:
-        """Go through a block."""
-        codes = self.codes(block)
-        numbers = block.numbers
-        step = max(64, _TILE_ENTRIES // max(1, self.features.n_raw))
+    def tiles(self, block: Block) -> Iterable[Rows]:
+        """Go through a block. Tiles of rows that stay mapped in memory are made once."""
+        if block.kept is None or self.features.flops_per_row > 0:
+            return self._tiles(block, _TILE_BYTES)
+        if block.kept.get("reader") is not self:
+            block.kept.update(reader=self, tiles=list(self._tiles(block, _MAPPED_TILE_BYTES)))
+        tiles: list[Rows] = block.kept["tiles"]
+        return tiles
+
+    def _tiles(self, block: Block, size: int) -> Iterator[Rows]:
+        codes, numbers, n_raw = self.codes(block), block.numbers, self.features.n_raw
+        step = max(64, size // max(1, n_raw * block.X.dtype.itemsize))
         for start in range(0, len(block), step):
             part = slice(start, start + step)
-            raw = self.features.raw(block.X[part])
+            X = block.X[part]
+            raw = self.features.raw(X, workspace("raw", (X.shape[0], n_raw), X.dtype))
             weight = np.ones(len(raw)) if block.weight is None else block.weight[part]
             targets = signs(codes[part], len(self.classes)).astype(raw.dtype)
-            yield Rows(raw, targets, weight.astype(raw.dtype), numbers[part])
+            members = self.folds.train(numbers[part]) * weight[:, None]
+            if self.balance is not None:
+                members *= self.balance[codes[part]]
+            yield Rows(
+                raw,
+                targets,
+                weight.astype(raw.dtype),
+                numbers[part],
+                codes[part],
+                members.astype(raw.dtype),
+            )
 
     def codes(self, block: Block) -> IntArray:
         """Index of every row's label among the classes."""
@@ -87,22 +130,25 @@ class GradientPass:
         by_side = np.zeros((n_terms, 2, n_columns))
         fused = can_fuse(self.rows)
         problem = self.columns.problem if len(self.reader.classes) > 2 else 0 * self.columns.fold
+        dtype = self.weights.dtype
+        part = workspace("gradient", self.weights.shape, dtype)
         for tile in self.reader.tiles(block):
-            scores = tile.raw @ self.weights
+            scores = workspace("scores", (len(tile.raw), n_columns), dtype)
+            np.matmul(tile.raw, self.weights, out=scores)
             if fused:
                 slopes = leaky_tile(
                     scores,
                     self.offsets,
                     tile.targets,
                     problem,
-                    self._weighted(tile),
+                    tile.members,
                     self.columns.fold,
                     value,
                     by_side,
                 )
-                gradient += tile.raw.T @ slopes
+                gradient += np.matmul(tile.raw.T, slopes, out=part)
                 continue
-            member = self._weighted(tile)[:, self.columns.fold]
+            member = tile.members[:, self.columns.fold]
             slope = None
             for k, (target, margin, cost) in enumerate(
                 each_term(self.rows, self.columns, tile, scores, self.offsets)
@@ -117,12 +163,9 @@ class GradientPass:
                 by_side[k, 0] += (score_sum - both) / 2.0
                 by_side[k, 1] += (score_sum + both) / 2.0
                 slope = signed if slope is None else slope + signed
-            gradient += tile.raw.T @ np.asarray(slope, dtype=tile.raw.dtype)
+            slopes = np.asarray(slope, dtype=dtype)
+            gradient += np.matmul(tile.raw.T, slopes, out=part)
         return value, gradient, by_side
-
-    def _weighted(self, tile: Rows) -> Array:
-        train = self.reader.folds.train(tile.numbers)
-        return np.asarray(train * tile.weight[:, None])
 
 
 def each_term(
@@ -166,8 +209,7 @@ class CurvaturePass:
         corner = np.zeros((n_columns, q))
         for tile in self.reader.tiles(block):
             scores = tile.raw @ self.weights
-            train = self.reader.folds.train(tile.numbers)
-            member = (train * tile.weight[:, None])[:, self.columns.fold]
+            member = tile.members[:, self.columns.fold]
             by_offset = np.zeros((max(q, 1), *scores.shape), dtype=tile.raw.dtype)
             for term, (target, margin, cost) in zip(
                 self.rows.terms,
@@ -243,7 +285,9 @@ class HeldOutPass:
         start = 0
         for tile in self.reader.tiles(block):
             stop = start + len(tile.raw)
-            scores = tile.raw @ self.weights + self.offsets.astype(tile.raw.dtype)
+            scores = workspace("scores", (len(tile.raw), self.weights.shape[1]), tile.raw.dtype)
+            np.matmul(tile.raw, self.weights, out=scores)
+            scores += self.offsets.astype(scores.dtype)
             by_problem = scores.reshape(len(scores), n_problems, n_candidates)
             if n_problems == 1:
                 label = (by_problem[:, 0] > 0).astype(int)

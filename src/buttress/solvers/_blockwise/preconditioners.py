@@ -169,7 +169,7 @@ def factor(H: Array, objective: Objective, mixed: Array | None = None) -> Array:
 
 
 def sampled_curvature(
-    objective: Objective, theta: Array, groups: int, bound: Array
+    objective: Objective, theta: Array, ratio: float, bound: Array
 ) -> SampledCurvature:
     """Hessians of a sample's objective at the sample's solution.
 
@@ -179,8 +179,9 @@ def sampled_curvature(
         Of the sample.
     theta : array of shape (parameters, columns)
         The sample's solutions.
-    groups : int
-        Hessians formed per binary problem at most; columns share the nearest in log penalty.
+    ratio : float
+        Hessians are formed for penalties this far apart, for each binary problem; columns share
+        the nearest.
     bound : array of shape (parameters,)
         Diagonal of the curvature bound, a share of which is mixed in.
     """
@@ -192,7 +193,10 @@ def sampled_curvature(
     for problem in np.unique(columns.problem):
         here = np.flatnonzero((columns.problem == problem) & all_rows)
         here = here[np.argsort(columns.alpha[here], kind="stable")]
-        chosen = here[np.unique(np.linspace(0, len(here) - 1, groups).round().astype(int))]
+        logs = np.log(columns.alpha[here])
+        groups = int(np.ceil((logs[-1] - logs[0]) / np.log(ratio) - 1e-9)) + 1
+        wanted = np.linspace(logs[0], logs[-1], groups)
+        chosen = here[np.unique(np.abs(logs - wanted[:, None]).argmin(axis=1))]
         for part in hessian_batches(objective, chosen):
             found = objective.hessians(theta[:, part], part)
             factors.extend(factor(H, objective, _MIXED * bound) for H in found)
