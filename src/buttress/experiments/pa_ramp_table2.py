@@ -72,7 +72,8 @@ _REMARKS = {
     "letter": "with z-scores and width 1, as the paper says, the kernel matrix is nearly the "
     "identity; the paper's support vector counts lie between those for width 1 and 1/2",
     "adult": "the paper does not say how the eight text columns were coded; alphabetical codes "
-    "are used because it counts 14 features",
+    "are used because it counts 14 features. Without the rows that have question marks the "
+    "accuracies are a point lower and the support vectors a tenth fewer, further from the paper",
     "NORMA": "the paper does not define its truncation parameter; it is read as a threshold on "
     "coefficients, the only reading that fits its values. Which of several equally good "
     "parameters the hold-out picks decides the number of support vectors",
@@ -171,9 +172,15 @@ def chosen(models: list[Any], X: NDArray[Any], y: NDArray[Any], random: np.rando
 
 
 def load(name: str, rows: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A set as the paper prepares it: complete rows, standardised over all of them."""
-    bunch = load_dataset(name)
+    """A set as the paper prepares it, standardised over all rows.
+
+    Rows of adult with question marks are kept, the mark as one more category, before the others
+    in the alphabet: the paper drops incomplete rows but counts all 48,842 of this set.
+    """
+    bunch = load_dataset(name, variant="raw" if name == "adult" else "paper")
     X, y = bunch.X, bunch.y
+    if name == "adult":
+        X = np.where(np.isnan(X), np.nanmin(X, axis=0) - 1, X)
     if rows is not None and rows < len(y):
         kept = generator(1).permutation(len(y))[:rows]
         X, y = X[kept], y[kept]
@@ -208,8 +215,9 @@ EXPERIMENT = Experiment(
     paper=PAPER,
     protocol=(
         "Five data sets, labels of the training part flipped at rates 0, 5 and 10 %.",
-        "5 random splits into 80 % training and 20 % test rows, as in the paper; rows with "
-        "missing values dropped, features standardised over all rows before the split.",
+        "5 random splits into 80 % training and 20 % test rows, as in the paper; features "
+        "standardised over all rows before the split. The paper drops rows with missing values, "
+        "yet counts all rows of adult: there a question mark is a category of its own.",
         "Gaussian kernel exp(-||x - z||^2): the paper says 'parameter 1', and the support "
         "vector counts on banana fit this reading only.",
         "Parameters by 5-fold cross-validation on the first 1000 training rows (10 % of the "
