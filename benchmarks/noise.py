@@ -81,14 +81,20 @@ def spoil(X: Any, y: Any, kind: str, seed: int) -> Any:
     return flip_labels(y, int(kind[:2]) / 100, random_state=seed)
 
 
-def models(X: Any, folds: Any) -> dict[str, Callable[[], Any]]:
+def widths(X: Any) -> list[float]:
+    return [factor / (X.shape[1] * X.var()) for factor in FACTORS]
+
+
+def tuned_svc(X: Any, y: Any, folds: Any) -> Any:
+    """The support vector machine whose parameters the peers take over."""
+    return GridSearchCV(SVC(), {"C": PENALTIES, "gamma": widths(X)}, cv=folds).fit(X, y)
+
+
+def models(X: Any, folds: Any, svc: Any) -> dict[str, Callable[[], Any]]:
     """Estimators that tune themselves; kernel machines over the same penalties and widths."""
-    gammas = [factor / (X.shape[1] * X.var()) for factor in FACTORS]
-    grid = {"C": PENALTIES, "gamma": gammas}
     found: dict[str, Callable[[], Any]] = {
         "ramp": lambda: RampClassifierCV(cv=folds, random_state=0),
-        "leaky": lambda: LeakyHockeyStickClassifierCV(gammas=gammas, cv=folds),
-        "svc": lambda: GridSearchCV(SVC(), grid, cv=folds),
+        "leaky": lambda: LeakyHockeyStickClassifierCV(gammas=widths(X), cv=folds),
         "forest": lambda: RandomForestClassifier(300, random_state=0),
         "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
     }
@@ -101,10 +107,10 @@ def models(X: Any, folds: Any) -> dict[str, Callable[[], Any]]:
         """Cleanlab around the support vector machine with the parameters of the search."""
 
         def fit(self, X: Any, y: Any) -> Any:
-            best = GridSearchCV(SVC(), grid, cv=folds).fit(X, y).best_params_
             codes = np.unique(y, return_inverse=True)[1]
             self.classes_ = np.unique(y)
-            self.model_ = CleanLearning(SVC(probability=True, random_state=0, **best), seed=0)
+            machine = SVC(probability=True, random_state=0, **svc.best_params_)
+            self.model_ = CleanLearning(machine, seed=0)
             self.model_.fit(X, codes)
             return self
 
@@ -115,12 +121,9 @@ def models(X: Any, folds: Any) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def detection(X: Any, y: Any, wrong: Any, folds: Any, ramp: Any) -> dict[str, float]:
-    """Average precision of scores of wrong labels."""
+def detection(X: Any, y: Any, wrong: Any, folds: Any, ramp: Any, best: Any) -> dict[str, float]:
+    """Average precision of scores of wrong labels; `best` are the SVC's parameters."""
     sign = np.where(y == np.unique(y)[1], 1.0, -1.0)
-    gammas = [factor / (X.shape[1] * X.var()) for factor in FACTORS]
-    grid = {"C": PENALTIES, "gamma": gammas}
-    best = GridSearchCV(SVC(), grid, cv=folds).fit(X, y).best_params_
     margin = sign * cross_val_predict(SVC(**best), X, y, cv=folds, method="decision_function")
     suspects = ramp.suspects(X, y)
     false = (~wrong[suspects.selected]).mean() if len(suspects.selected) else 0.0
@@ -151,12 +154,13 @@ def cell(name: str, seed: int, kind: str) -> dict[str, float]:
     X, y, X_test, y_test = split(name, seed)
     noisy = spoil(X, y, kind, seed)
     folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X, noisy))
-    scores: dict[str, float] = {}
-    for label, make in models(X, folds).items():
+    svc = tuned_svc(X, noisy, folds)
+    scores: dict[str, float] = {"svc": float((svc.predict(X_test) == y_test).mean())}
+    for label, make in models(X, folds, svc).items():
         model = make().fit(X, noisy)
         scores[label] = float((model.predict(X_test) == y_test).mean())
         if label == "ramp" and kind != "clean":
-            scores |= detection(X, noisy, noisy != y, folds, model)
+            scores |= detection(X, noisy, noisy != y, folds, model, svc.best_params_)
     return {key: float(value) for key, value in scores.items()}
 
 
@@ -181,6 +185,7 @@ class Cells:
         return self.scores[key]
 
 
+COLUMNS = ("ramp", "leaky", "svc", "forest", "boosting", "cleanlab")
 DETECTION = ("AP ", "noise found", "named", "false share")
 
 
@@ -189,7 +194,7 @@ def tables(kind: str, cells: list[dict[str, float]]) -> tuple[dict[str, Any], di
     mean = {key: float(np.mean([scores[key] for scores in cells])) for key in cells[0]}
     gain = np.array([scores["ramp"] - scores["svc"] for scores in cells])
     accuracy: dict[str, Any] = {"noise": kind, "fits": len(cells)}
-    accuracy |= {key: value for key, value in mean.items() if not key.startswith(DETECTION)}
+    accuracy |= {key: mean[key] for key in COLUMNS if key in mean}
     accuracy["ramp - svc"] = f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"
     found = {key: value for key, value in mean.items() if key.startswith(DETECTION)}
     return accuracy, {"noise": kind, **found} if found else {}

@@ -94,9 +94,10 @@ class Kernel:
     def _rbf(self, X: Any, Z: Any | None) -> Array:
         X = self._centred(X)
         Z = X if Z is None else self._centred(Z)
-        if isinstance(X, np.ndarray) and X.dtype == Z.dtype and X.dtype in _ROUNDING:
+        dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
+        if dense and X.dtype == Z.dtype and X.dtype in _ROUNDING:
             gamma = self.params["gamma"]
-            return rbf_gram(X, gamma) if Z is X else rbf_matrix(X, np.asarray(Z), gamma)
+            return rbf_gram(X, gamma) if Z is X else rbf_matrix(X, Z, gamma)
         K = _dense(X @ Z.T)
         K *= -2.0
         K += _squared_norms(X)[:, None]
