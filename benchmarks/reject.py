@@ -3,7 +3,7 @@
 Ionosphere (raw features, RBF gamma 0.125, C = 2, mu = 1, ten folds) needs BUTTRESS_DATA;
 without it a synthetic set of the same size is used.
 
-    python benchmarks/reject.py [--quick]
+    python benchmarks/reject.py [--quick] [--time] [--docs]
     python benchmarks/reject.py --noise     wrong labels, and the cost corrected for them
 """
 
@@ -69,7 +69,7 @@ def load_set(name: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1].astype(float), np.isin(table[:, -1], record["positive_label"]).astype(int)
 
 
-def under_noise(quick: bool, rate: float, splits: int) -> None:
+def under_noise(quick: bool, rate: float, splits: int, docs: bool) -> None:
     """Mean risk on clean test rows when a share `rate` of the training labels is flipped."""
     corrections = [("", 0.0), (", corrected cost", rate)] if rate else [("", 0.0)]
     costs = (0.1, 0.2, 0.3, 0.4)
@@ -116,7 +116,8 @@ def under_noise(quick: bool, rate: float, splits: int) -> None:
         }
         for label, found in risks.items()
     ]
-    report(f"reject_noise_{100 * rate:.0f}", rows_out, flipped=rate, sets=NOISE_SETS, splits=splits)
+    settings = {"flipped": rate, "sets": NOISE_SETS, "splits": splits}
+    report(f"reject_noise_{100 * rate:.0f}", rows_out, docs=docs, **settings)
 
 
 def main() -> None:
@@ -124,11 +125,13 @@ def main() -> None:
     parser.add_argument("--noise", action="store_true", help="the comparison with wrong labels")
     parser.add_argument("--quick", action="store_true", help="one repetition instead of five")
     parser.add_argument("--splits", type=int, default=2, help="splits of every set, for --noise")
+    parser.add_argument("--time", action="store_true", help="only the time, not the risks")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's tables")
     options = parser.parse_args()
     quick = options.quick
     if options.noise:
         for rate in (0.0, 0.1):
-            under_noise(quick, rate, options.splits)
+            under_noise(quick, rate, options.splits, options.docs)
         return
     name, X, y = load()
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
@@ -145,7 +148,10 @@ def main() -> None:
          "ratio": ours / plain},
         {"job": "the same, tol 1e-3", "seconds": rough, "ratio": rough / plain},
     ]  # fmt: skip
-    report("reject_time", rows, data=name, n=len(y), costs=COSTS.tolist())
+    settings = {"data": name, "n": len(y), "costs": COSTS.tolist()}
+    report("reject_time", rows, docs=options.docs, **settings)
+    if options.time:
+        return
     risks = []
     models = {
         "double ramp": machine,
@@ -165,7 +171,7 @@ def main() -> None:
             f"d={d:g}": f"{r:.4f} / {p:.1f}%" for d, (r, p) in zip(costs, total.T, strict=True)
         }
         risks.append({"risk / rejected": label, **cells})
-    report("reject_risk", risks, data=name, repetitions=repeats)
+    report("reject_risk", risks, docs=options.docs, data=name, repetitions=repeats)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from buttress.datasets import make_noisy_band
 from buttress.losses import DoubleHinge, DoubleRamp, GeneralizedHinge, Hinge
 from buttress.solvers.kernel_rows import KernelRowCache
 from buttress.solvers.reject import double_ramp_step, solve_double_ramp, solve_stacked_hinge
@@ -298,3 +299,18 @@ def test_reference_hinges(oracle, name, loss):
     assert found.objective == pytest.approx(given_["primal"], rel=1e-10)
     assert np.allclose(found.g + found.b, arrays["f"], atol=1e-8)
     assert np.allclose(found.b_interval, given_["b_interval"], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [4, 17])
+def test_no_row_beyond_the_last_kink_carries_a_dual_variable(seed):
+    """Where the last step gains nothing but rounding, its duals still are the right ones."""
+    sample = make_noisy_band(random_state=seed)
+    y = np.where(sample.y == np.unique(sample.y)[1], 1.0, -1.0)
+    solution = solve_double_ramp(sample.X @ sample.X.T, y, C=100.0, d=0.2, tol=1e-10)
+    t = y * (solution.g + solution.b)
+    assert solution.converged
+    for gamma, kink in (
+        (solution.gamma1, solution.rho - 1.0),
+        (solution.gamma2, -solution.rho - 1.0),
+    ):
+        np.testing.assert_allclose(gamma[t < kink - 1e-6], 0.0, atol=1e-9)

@@ -240,3 +240,17 @@ def test_impossible_boxes_are_refused():
 
 def test_integer_kernels_are_taken_as_numbers():
     assert KernelMatrix(np.eye(2, dtype=int)).submatrix(np.array([0, 1])).dtype == np.float64
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_unscaled_features_and_a_large_penalty_converge(scale):
+    """Without the way through smaller boxes ten million pair steps do not suffice."""
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(300, 10))
+    y = np.where(X[:, 0] + scale * rng.normal(size=300) > 0, 1.0, -1.0)
+    solution = solve_box_qp(
+        X @ X.T, sign=y, linear=-np.ones(300), lower=np.zeros(300), upper=np.full(300, 100.0),
+        max_iter=500_000,
+    )  # fmt: skip
+    assert solution.converged
+    assert solution.gap <= 1e-6 * abs(solution.objective)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +57,28 @@ class BoxProblem:
         if (width < 0).any():
             raise ValueError("A lower bound of the box lies above its upper bound.")
         self.scale = float(K.diagonal.max(initial=0.0))
-        widest = float(width.max(initial=0.0))
+        self.widest = widest = float(width.max(initial=0.0))
         # A variable moved to its bound must not move the scores either.
         harmless = max(_SNAP / self.scale if self.scale > 0 else np.inf, 2e-15 * widest)
         self.slack = np.minimum(min(_BOUND_TOLERANCE * widest, harmless), 0.25 * width)
         self.v = np.empty(m)
         self.best = np.empty((self.n_groups + 1, 2))
+
+    @property
+    def stiffness(self) -> float:
+        """How far one variable can move the scores, in units of the margins; 0 if unclear."""
+        margin = float(np.abs(self.q).max(initial=0.0))
+        if margin == 0.0 or (self.lower > 0).any() or (self.upper < 0).any():
+            return 0.0
+        return self.widest * self.scale / margin
+
+    def in_smaller_boxes(self, factor: float) -> BoxProblem:
+        """The same problem with all bounds times `factor`."""
+        small = copy(self)
+        small.lower, small.upper = factor * self.lower, factor * self.upper
+        small.slack = factor * self.slack
+        small.widest = factor * self.widest
+        return small
 
     def starting_state(self, start: Array | None, start_g: tuple[Array, Array] | None) -> State:
         """`start` moved into the box and made to meet the sum constraints."""

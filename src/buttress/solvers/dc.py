@@ -132,12 +132,17 @@ def minimize_dc(
     while len(path) < max_iter and not settled:
         new, value, steps = _descending_step(problem, pattern, point, best, tol)
         n_iter += steps
+        after = problem.pattern(new)
         if value > best and path:
-            settled = True  # only rounding is left: keep the better point
-            break
-        used, pattern = pattern, problem.pattern(new)
+            settled = True
+            # Only rounding is left: keep the better point, unless the new one is stationary,
+            # its own tangents being those of its problem.
+            if value > best + _rounding(best) or not np.array_equal(after, pattern):
+                break
+            value = best
+        used, pattern = pattern, after
         stalled = np.isfinite(best) and best - value <= _NEGLIGIBLE * (1.0 + abs(best))
-        settled = bool(stalled or np.array_equal(used, pattern))
+        settled = settled or bool(stalled or np.array_equal(used, pattern))
         point, best = new, value
         path.append(value)
     if point is None or point.step is None:
@@ -165,6 +170,10 @@ def _descending_step(
         value = problem.objective(new)
         if new.step is not None:
             steps += new.step.n_iter
-        if value <= best + 1e-13 * (1.0 + abs(best)) or tol <= _TIGHTEST:
+        if value <= best + _rounding(best) or tol <= _TIGHTEST:
             return new, value, steps
         warm, tol = new, max(0.01 * tol, _TIGHTEST)
+
+
+def _rounding(value: float) -> float:
+    return 1e-13 * (1.0 + abs(value))

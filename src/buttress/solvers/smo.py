@@ -26,6 +26,12 @@ from buttress.solvers._smo_descent import Descent
 from buttress.solvers._smo_problem import BoxProblem, State
 from buttress.solvers.kernel_rows import KernelSource, as_kernel_rows
 
+# Boxes so wide that one variable can move the scores by more than this many margins are entered
+# through smaller ones, each this much larger than the last and solved roughly.
+_STIFF = 1000.0
+_GROWTH = 10.0
+_ROUGH = 1e-2
+
 
 @dataclass(frozen=True, eq=False)
 class BoxSolution:
@@ -124,8 +130,12 @@ def solve_box_qp(
     """
     problem = BoxProblem(as_kernel_rows(K), sign, linear, lower, upper, row, group)
     descent = Descent(problem)
-    state = problem.starting_state(start, start_g)
-    steps = descent.run(state, tol, max_iter)
+    steps = 0
+    if start is None and problem.stiffness > _STIFF:
+        state, steps = _from_smaller_boxes(problem, tol, max_iter)
+    else:
+        state = problem.starting_state(start, start_g)
+    steps += descent.run(state, tol, max_iter - steps)
     solution = _certified(problem, state, tol, steps)
     # Sums kept up to date drift by rounding; a second look starts from exact ones.
     while solution.violation > problem.reachable(tol, solution.c, solution.g) and steps < max_iter:
@@ -137,6 +147,26 @@ def solve_box_qp(
             break
         solution = refined
     return solution
+
+
+def _from_smaller_boxes(problem: BoxProblem, tol: float, max_iter: int) -> tuple[State, int]:
+    """A start from problems whose boxes grow to this one's; also the pair steps taken.
+
+    Pair steps that are short against the box take very many to find which variables end at
+    their bounds (features of unlike scales, large penalties). In a small box most do so at
+    once, and the next larger box keeps nearly all of them.
+    """
+    levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_GROWTH)))
+    small = problem.in_smaller_boxes(_GROWTH**-levels)
+    state = small.starting_state(None, None)
+    steps = 0
+    rough = max(tol, _ROUGH * float(np.abs(problem.q).max(initial=0.0)))
+    for level in range(levels, 0, -1):
+        small = problem.in_smaller_boxes(_GROWTH**-level)
+        steps += Descent(small).run(state, rough, max_iter - steps)
+        state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
+    np.clip(state.b, problem.lower, problem.upper, out=state.b)
+    return state, steps
 
 
 def _certified(problem: BoxProblem, state: State, tol: float, steps: int) -> BoxSolution:
