@@ -35,6 +35,7 @@ class Geometry:
         if (K is None) == (features is None):
             raise ValueError("Give either the Gram matrix or the features.")
         self._factor: tuple[Array, Any, int] | None = None
+        self._high_rank: bool | None = None
         if features is not None:
             features = np.asarray(features, dtype=np.float64)
             self.shift = features.mean(axis=0)
@@ -70,18 +71,25 @@ class Geometry:
         if self._factor is None:
             assert self._K is not None
             scale = float(np.max(np.diagonal(self._K), initial=0.0))
-            # the transpose of a symmetric copy is the Fortran-ordered matrix itself
-            factor, pivot, rank, _ = lapack.dpstrf(
-                self._K.copy().T, lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1
-            )
-            self._factor = factor, pivot, int(rank) if scale > 0.0 else 0
+            self._factor = _pivoted_cholesky(self._K.copy(), scale)
         return self._factor
 
     def space(self) -> KernelSpace | FeatureSpace:
         """The cheaper representation of functions on these points."""
-        if self._K is not None and self.rank > _FEATURES_BELOW * self.n:
+        if self._K is not None and self._has_high_rank():
             return KernelSpace(self._K)
         return FeatureSpace(self.features)
+
+    def _has_high_rank(self) -> bool:
+        """Whether the rank exceeds `_FEATURES_BELOW` times n; mostly a part of the rows tells."""
+        if self._high_rank is None:
+            assert self._K is not None
+            enough = _FEATURES_BELOW * self.n
+            rows = np.linspace(0, self.n - 1, int(np.ceil(1.2 * enough))).astype(int)
+            part = self._K[np.ix_(rows, rows)]
+            scale = float(np.max(np.diagonal(self._K), initial=0.0))
+            self._high_rank = _pivoted_cholesky(part, scale)[2] > enough or self.rank > enough
+        return self._high_rank
 
     def coefficients(self, v: Array) -> Array:
         """The smallest expansion coefficients ``c`` with ``features' c = v``."""
@@ -104,6 +112,13 @@ class Geometry:
             return values, float(np.sqrt(max(float(signed @ values), 0.0)))
         z = self.features.T @ signed
         return np.asarray(self.features @ z), float(np.linalg.norm(z))
+
+
+def _pivoted_cholesky(K: Array, scale: float) -> tuple[Array, Any, int]:
+    """Factor, pivots (from one) and rank of a Gram matrix, which is overwritten."""
+    # the transpose of a symmetric matrix is the Fortran-ordered matrix itself
+    factor, pivot, rank, _ = lapack.dpstrf(K.T, lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1)
+    return factor, pivot, int(rank) if scale > 0.0 else 0
 
 
 def _definite(K: Array) -> Array:

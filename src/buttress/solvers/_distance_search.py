@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers._distance_spaces import Function, IllConditioned, Rows
+from buttress.solvers._distance_refinement import REFINED_ROWS, RefinedFactor, serves
+from buttress.solvers._distance_spaces import Function, IllConditioned, KernelFactor, Rows
 from buttress.solvers._thresholds import class_threshold
 
 # Below this part of the first multiplier the kernel form loses too many digits.
 _SMALLEST_IN_KERNEL_FORM = 1e-7
 # Below this part the constraint counts as inactive: the gap is then negligible.
 _INACTIVE = 1e-13
-# The last factor serves again when the relative gradient is below this, and fell by as much.
+# With few rows the last factor serves again when the relative gradient is below this, and
+# fell by as much.
 _CHORD = 0.4
+# How exactly a refined step is solved: as the remaining error asks, within these.
+_FINEST, _COARSEST = 1e-3, 0.1
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
@@ -99,11 +103,12 @@ class Search:
         precision = self.precision if precision is None else precision
         low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
         smallest = _INACTIVE * high
-        moves, factor, last = 0, self._kept, np.inf
-        point.mu = min(point.mu, high)
+        moves, last, tangent_at = 0, np.inf, np.inf
         point.done = False
         if point.tangent is not None and point.mu > 0:
+            # from the multiplier that the point belongs to, though it may exceed the new bound
             self._move_multiplier(point, point.tangent, 0.0, radius, low, high, smallest)
+        point.mu = min(point.mu, high)
         while point.n_iter < max_iter:
             grad, size = self._gradient(point)
             norm = self.norm((point.x, point.g))
@@ -139,10 +144,12 @@ class Search:
                 point.done = True  # inactive: the gap is of the order of mu
                 break
             relative = error / norm if norm > 0 else np.inf
-            # the last factor serves again while the gradient falls fast enough
-            if factor is None or not relative <= _CHORD * min(1.0, last):
-                factor = self._kept = self._factor(point)
-            step, tangent = factor.descent(grad, (2.0 * point.x, 2.0 * point.g))
+            # a tangent at nearly this multiplier serves again for a move that is small anyway
+            off = max(relative, abs(norm / radius - 1.0)) * abs(point.mu / tangent_at - 1.0)
+            rights = [grad] if off <= 0.1 * precision else [grad, (2.0 * point.x, 2.0 * point.g)]
+            step, *found = self._directions(point, rights, relative, last, precision)
+            if found:
+                (tangent,), tangent_at = found, point.mu
             last = relative
             full = at_rest or self._newton(point, grad, step, count=False)
             point.n_iter += 1
@@ -184,13 +191,20 @@ class Search:
             if new <= 0.0 and low == 0.0 and self.space.sound_at_zero and not self._zero_failed:
                 point.mu = 0.0
                 return
-            new = float(np.sqrt(low * high)) if low > 0 else 0.1 * point.mu
+            new = self._inside(point.mu, new, low, high)
         new = max(new, 0.02 * point.mu, smallest)
         if not self.space.sound_at_zero and new < _SMALLEST_IN_KERNEL_FORM * (
             self.first_multiplier(radius)
         ):
             raise IllConditioned
         self._predict(point, tangent, new)
+
+    @staticmethod
+    def _inside(mu: float, new: float, low: float, high: float) -> float:
+        """A multiplier within the bracket in place of `new`, which is not."""
+        if new >= high and low < mu < high:
+            return float(np.sqrt(mu * high))
+        return float(np.sqrt(low * high)) if low > 0 else 0.1 * min(mu, high)
 
     def _predict(self, point: Point, tangent: Function, new: float) -> None:
         """Move to the multiplier `new`, with the better of two extrapolations of ``f``.
@@ -211,6 +225,34 @@ class Search:
         best = int(np.argmin(values))
         (point.x, point.g), point.r = candidates[best], thresholds[best]
 
+    def _directions(
+        self,
+        point: Point,
+        rights: list[Any],
+        relative: float,
+        last: float,
+        precision: float,
+    ) -> list[Function]:
+        """The Newton step, and the tangent of the path, from the last factor where that will do.
+
+        With many rows it is refined to the current problem, with few used as it is while the
+        gradient falls fast enough.
+        """
+        kept, n = self._kept, len(self.rows.y)
+        if isinstance(kept, KernelFactor) and n >= REFINED_ROWS:
+            if serves(kept, point.mu):
+                tolerance = min(max(0.3 * precision / relative, _FINEST), _COARSEST)
+                refined = RefinedFactor(
+                    kept, point.mu, self._curvature(point), self.rows, tolerance
+                )
+                found = refined.descent(*rights)
+                if found is not None:
+                    return found
+        elif kept is not None and relative <= _CHORD * min(1.0, last):
+            return kept.descent(*rights)  # type: ignore[no-any-return]
+        self._kept = self._factor(point)
+        return self._kept.descent(*rights)  # type: ignore[no-any-return]
+
     # -- pieces ----------------------------------------------------------------------------
 
     def norm(self, function: Function) -> float:
@@ -229,9 +271,11 @@ class Search:
         size = 2.0 * point.mu * self.norm((point.x, point.g))
         return float(max(precision * size, self.rounding))
 
+    def _curvature(self, point: Point) -> Array:
+        return np.asarray(self.rows.w * self.loss.curvature(self.excess(point.g, point.r)))
+
     def _factor(self, point: Point) -> Any:
-        curvature = self.rows.w * self.loss.curvature(self.excess(point.g, point.r))
-        return self.space.factor(point.mu, curvature, self.rows)
+        return self.space.factor(point.mu, self._curvature(point), self.rows)
 
     def _newton(self, point: Point, grad: Any, step: Function, *, count: bool = True) -> bool:
         """Step with backtracking; True when the whole step was taken."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
 from buttress._arrays import Array, BoolArray
 from buttress._compile import compiled
+from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
 
 # Curvatures below this part of the largest do not change a Newton step.
 _NEGLIGIBLE = 1e-15
@@ -103,13 +103,15 @@ class KernelFactor:
         except np.linalg.LinAlgError:
             raise IllConditioned from None  # a Gram matrix that is indefinite by rounding
         self.e = np.stack([self.root * m[self.q] for m in rows.masks])
-        self.solved = _solve(self.cholesky, self.e)
+        self.solved = solve_cholesky(self.cholesky, self.e)
+        # set when refining it for another problem took long
+        self.tired = False
 
     def descent(self, *functions: Function) -> list[Function]:
         """``-H^-1 f`` for every function."""
         rights = np.stack([self.root * f[1][self.q] for f in functions]) / (2.0 * self.mu)
         found = []
-        for f, s in zip(functions, _solve(self.cholesky, rights), strict=True):
+        for f, s in zip(functions, solve_cholesky(self.cholesky, rights), strict=True):
             step = -f[0] / (2.0 * self.mu)
             step[self.q] += (self.root * self.scale) * self._without_class_sums(s)
             found.append((step, np.asarray(self.K @ step)))
@@ -175,16 +177,15 @@ class FeatureFactor:
 
     def descent(self, *functions: Function) -> list[Function]:
         """``-H^-1 f`` for every function."""
-        solved = _solve(self.cholesky, -np.stack([f[0] for f in functions]))
+        solved = solve_cholesky(self.cholesky, -np.stack([f[0] for f in functions]))
         return [(s, np.asarray(self.features @ s)) for s in solved]
 
 
 def _cholesky(A: Array) -> Array:
     """Factor of a symmetric matrix given by its lower triangle (C order); overwrites it."""
-    factor, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
+    if cholesky_in_place(A) != 0:
         raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
-    return np.asarray(factor)
+    return A
 
 
 def _repaired_cholesky(A: Array) -> Array:
@@ -198,10 +199,11 @@ def _repaired_cholesky(A: Array) -> Array:
             jitter *= 100.0
 
 
-def _solve(factor: Array, rights: Array) -> Array:
+def solve_cholesky(factor: Array, rights: Array) -> Array:
     """Solutions, one per row of `rights`."""
-    solved, _ = lapack.dpotrs(factor, rights.T, lower=0)
-    return np.asarray(solved.T)
+    solved = np.array(rights, dtype=np.float64, order="C")
+    cholesky_solve(factor, solved)
+    return solved
 
 
 @compiled()

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._compile import compiled
+from buttress.losses import EllipsoidError
 
 _MAX_STEPS = 200
 
@@ -22,6 +24,10 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
     """
     if hasattr(loss, "threshold"):
         return float(loss.threshold(s, w, target))
+    if isinstance(loss, EllipsoidError):
+        return float(
+            _ellipsoid_threshold(s, w, target, guess, loss.h, loss.omega, loss.scale, _MAX_STEPS)
+        )
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
     for _ in range(_MAX_STEPS):
@@ -45,6 +51,47 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
                     return r
         elif abs(new - r) <= 1e-16 * abs(r):
             return new
+        r = new
+    return r
+
+
+@compiled()
+def _ellipsoid_threshold(
+    s: Array, w: Array, target: float, r: float, h: float, omega: float, scale: float, steps: int
+) -> float:
+    """`class_threshold` of the ellipsoid loss: a piecewise linear equation, solved exactly once
+    a step stays within a piece."""
+    low, high = -np.inf, np.inf
+    slope, bend = scale / omega, scale / (2.0 * omega**2)
+    away = max(1.0, abs(r), s.max() - s.min())
+    for _ in range(steps):
+        total, curvature = 0.0, 0.0
+        for i in range(len(s)):
+            half = (r - s[i]) / (2.0 * omega)
+            if half >= -1.0 - h:
+                left = min(half + 1.0 + h, 1.0)
+                if half < -h or half >= h:
+                    curvature += w[i]
+                total += w[i] * (left + max(half - h, 0.0))
+        excess = slope * total - target
+        curvature *= bend
+        if abs(excess) <= 4e-16 * target:
+            return r
+        if excess > 0:
+            high = r
+        else:
+            low = r
+        new = r - excess / curvature if curvature > 0 else np.nan
+        if low < new < high:
+            if abs(new - r) <= 1e-16 * abs(r):
+                return new
+        elif np.isinf(low) or np.isinf(high):
+            new = r - away if excess > 0 else r + away
+            away *= 2.0
+        else:
+            new = 0.5 * (low + high)
+            if new in (low, high):
+                return r
         r = new
     return r
 

@@ -1,0 +1,95 @@
+"""Newton directions from an older factorisation, made exact by conjugate gradients.
+
+Along a path neighbouring problems have nearly the same Hessian. A step of preconditioned
+conjugate gradients costs two products with n x n matrices, a fresh Cholesky factorisation as
+much as many such steps; with the multiplier divided by 1.3 three or four steps are enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.solvers._distance_spaces import Function, KernelFactor, Rows, solve_cholesky
+
+# Below this many rows a factorisation costs no more than a few steps.
+REFINED_ROWS = 300
+# An older factor serves while the multiplier has not changed by more than this factor.
+_LARGEST_CHANGE = 5.0
+# Relative accuracy of a tangent.
+_TANGENT = 0.03
+# So many steps at most; the factor of a solve that took more than the second is not used again.
+_MAX_STEPS, _TIRED = 12, 7
+
+
+def serves(old: KernelFactor, mu: float) -> bool:
+    """Whether an older factor is worth refining at the multiplier `mu`."""
+    return not old.tired and 1.0 / _LARGEST_CHANGE < mu / old.mu < _LARGEST_CHANGE
+
+
+class RefinedFactor:
+    """``H^-1`` at given curvatures and multiplier, with `old` as preconditioner.
+
+    The system is that of `KernelFactor`, on all rows (those without curvature have an identity
+    there), and the class sums are kept by projecting every preconditioned residual.
+    """
+
+    def __init__(
+        self, old: KernelFactor, mu: float, curvature: Array, rows: Rows, tolerance: float
+    ) -> None:
+        self.old, self.mu, self.tolerance = old, mu, tolerance
+        self.scale = 1.0 / (2.0 * mu * rows.total)
+        self.root = np.sqrt(curvature)
+        e = np.stack([self.root * m for m in rows.masks if curvature[m].any()])
+        same = np.array_equal(self.root[old.q], old.root) and len(e) == len(old.e)
+        self.solved = self._apply_old(e) if not same or len(old.q) < len(e[0]) else old.solved
+        self.e, self.gram = e, e @ self.solved.T
+
+    def descent(self, *functions: Function) -> list[Function] | None:
+        """``-H^-1 f`` for every function; None when the older factor is too far off."""
+        r = np.stack([self.root * f[1] for f in functions]) / (2.0 * self.mu)
+        x = np.zeros_like(r)
+        z = self._precondition(r)
+        p, rz = z, np.sum(r * z, axis=1)
+        # the first is a step; what follows it are tangents, of which less is asked
+        goal, steps = self.tolerance**2 * rz, 0
+        goal[1:] = _TANGENT**2 * rz[1:]
+        while True:
+            steps += 1
+            image = self._product(p)
+            curved = np.sum(p * image, axis=1)
+            length = np.divide(rz, curved, out=np.zeros_like(rz), where=curved > 0)[:, None]
+            x += length * p
+            r -= length * image
+            z = self._precondition(r)
+            new = np.sum(r * z, axis=1)
+            if (new <= goal).all():
+                break
+            if steps == _MAX_STEPS:
+                self.old.tired = True
+                return None
+            p = z + np.divide(new, rz, out=np.zeros_like(rz), where=rz > 0)[:, None] * p
+            rz = new
+        self.old.tired = steps > _TIRED
+        found = []
+        for f, s in zip(functions, x, strict=True):
+            change = (self.root * self.scale) * s - f[0] / (2.0 * self.mu)
+            found.append((change, np.asarray(self.old.K @ change)))
+        return found
+
+    def _product(self, v: Array) -> Array:
+        out = np.empty_like(v)
+        for k, row in enumerate(v):
+            np.multiply(self.root, self.old.K @ (self.root * row), out=out[k])
+        return v + self.scale * out
+
+    def _apply_old(self, v: Array) -> Array:
+        if len(self.old.q) == v.shape[1]:
+            return solve_cholesky(self.old.cholesky, v)
+        out = v.copy()
+        out[:, self.old.q] = solve_cholesky(self.old.cholesky, v[:, self.old.q])
+        return out
+
+    def _precondition(self, r: Array) -> Array:
+        z = self._apply_old(r)
+        return np.asarray(z - np.linalg.solve(self.gram, self.e @ z.T).T @ self.solved)
