@@ -1,8 +1,6 @@
-"""The limit of BLAS threads: nested, shared by threads, and lifted in the end."""
+"""The limit of BLAS threads: nested, and lifted in the end."""
 
 from __future__ import annotations
-
-import threading
 
 from buttress._threads import _controller, in_parallel, one_blas_thread
 
@@ -13,24 +11,12 @@ def blas_threads():
     }
 
 
-def test_the_last_user_lifts_the_limit():
+def test_the_limit_nests_and_ends():
     before = blas_threads()
-    inside, leave = threading.Event(), threading.Event()
-
-    def other():
-        with one_blas_thread():
-            inside.set()
-            leave.wait(10)
-
-    thread = threading.Thread(target=other)
     with one_blas_thread():
-        thread.start()
-        assert inside.wait(10)
         with one_blas_thread():
             assert blas_threads() == {1}
-    assert blas_threads() == {1}  # the other thread still needs it
-    leave.set()
-    thread.join()
+        assert blas_threads() == {1}
     assert blas_threads() == before
 
 

@@ -27,41 +27,15 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-class _OneThread:
-    """The limit of the whole process: set by the first that asks, lifted by the last."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limit.restore_original_limits()
-
-
-_one_thread = _OneThread()
-
-
 def one_blas_thread() -> AbstractContextManager[Any]:
     """A context in which BLAS uses the calling thread only.
-
-    It may be nested, and entered by several threads at once.
 
     Examples
     --------
     >>> with one_blas_thread():
     ...     pass
     """
-    return _one_thread
+    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
 def blas_threads_for(n_rows: int) -> AbstractContextManager[Any]:
