@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import IntArray
 from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
@@ -270,12 +270,12 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                 max_iter=int(self.max_iter),
                 method="conic" if self.solver == "conic" else "newton",
             )
-            for target in self._targets(work)
+            for target in work.targets.T
         ]
         if second is None or self.bias != "error_rate":
             biases = [
                 choose_bias(result, target, work.weights, self.bias)
-                for target, result in zip(self._targets(work), results, strict=True)
+                for target, result in zip(work.targets.T, results, strict=True)
             ]
         else:
             biases = self._held_out_biases(data, kernel, results, first, second)
@@ -283,15 +283,10 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         return self
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
-        loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
-        fit_scaled_sets(self, scaled, loss)
+        fit_scaled_sets(self, scaled, make_set_loss(self.loss, self.h, self.omega, self.nu))
 
     def _tolerance(self, data: TrainingSet) -> float:
         return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
-
-    @staticmethod
-    def _targets(data: TrainingSet) -> Array:
-        return data.targets.T
 
     def _split(self, data: TrainingSet) -> tuple[IntArray, IntArray | None]:
         """The rows for f and those for the bias (None: the same)."""
@@ -326,7 +321,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             error_rate_bias(
                 K @ result.coef, target[second], data.weights[second], reference=result.intercept
             ).bias
-            for target, result in zip(self._targets(data), results, strict=True)
+            for target, result in zip(data.targets.T, results, strict=True)
         ]
 
     def _store_solution(
@@ -360,7 +355,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             warn_touching(type(self).__name__)
         self._set_rows = (
             None if self.kernel == "precomputed" else data.X[first],
-            self._targets(data)[:, first],
+            data.targets.T[:, first],
             None if data.weight is None else data.weight[first],
         )
 

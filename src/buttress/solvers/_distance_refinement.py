@@ -16,8 +16,6 @@ from buttress.solvers._distance_spaces import Function, KernelFactor, Rows, solv
 REFINED_ROWS = 300
 # An older factor serves while the multiplier has not changed by more than this factor.
 _LARGEST_CHANGE = 5.0
-# Relative accuracy of a tangent.
-_TANGENT = 0.03
 # So many steps at most; the factor of a solve that took more than the second is not used again.
 _MAX_STEPS, _TIRED = 12, 7
 
@@ -35,9 +33,14 @@ class RefinedFactor:
     """
 
     def __init__(
-        self, old: KernelFactor, mu: float, curvature: Array, rows: Rows, tolerance: float
+        self,
+        old: KernelFactor,
+        mu: float,
+        curvature: Array,
+        rows: Rows,
+        accuracy: tuple[float, float],
     ) -> None:
-        self.old, self.mu, self.tolerance = old, mu, tolerance
+        self.old, self.mu, self.accuracy = old, mu, accuracy
         self.scale = 1.0 / (2.0 * mu * rows.total)
         self.root = np.sqrt(curvature)
         e = np.stack([self.root * m for m in rows.masks if curvature[m].any()])
@@ -51,9 +54,8 @@ class RefinedFactor:
         x = np.zeros_like(r)
         z = self._precondition(r)
         p, rz = z, np.sum(r * z, axis=1)
-        # the first is a step; what follows it are tangents, of which less is asked
-        goal, steps = self.tolerance**2 * rz, 0
-        goal[1:] = _TANGENT**2 * rz[1:]
+        # the accuracy of the first, a step, and that of the tangent that may follow it
+        goal, steps = np.array(self.accuracy[: len(r)]) ** 2 * rz, 0
         while True:
             steps += 1
             image = self._product(p)

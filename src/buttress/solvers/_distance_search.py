@@ -19,8 +19,10 @@ _INACTIVE = 1e-13
 # With few rows the last factor serves again when the relative gradient is below this, and
 # fell by as much.
 _CHORD = 0.4
-# How exactly a refined step is solved: as the remaining error asks, within these.
-_FINEST, _COARSEST = 1e-3, 0.1
+# How exactly refined steps and tangents are solved: as the remaining error asks, within these.
+_STEP, _TANGENT = (1e-3, 0.1), (1e-3, 0.03)
+# Within this relative gradient a point is near the path.
+_NEAR = 0.1
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
@@ -145,11 +147,19 @@ class Search:
                 break
             relative = error / norm if norm > 0 else np.inf
             # a tangent at nearly this multiplier serves again for a move that is small anyway
-            off = max(relative, abs(norm / radius - 1.0)) * abs(point.mu / tangent_at - 1.0)
-            rights = [grad] if off <= 0.1 * precision else [grad, (2.0 * point.x, 2.0 * point.g)]
-            step, *found = self._directions(point, rights, relative, last, precision)
+            off = max(relative, abs(norm / radius - 1.0))
+            rights = [grad]
+            if off * abs(point.mu / tangent_at - 1.0) > 0.1 * precision:
+                rights.append((2.0 * point.x, 2.0 * point.g))
+            accuracy = (
+                _within(0.3 * precision / relative, _STEP),
+                _within(precision / off, _TANGENT),
+            )
+            step, *found = self._directions(point, rights, relative, last, accuracy)
             if found:
-                (tangent,), tangent_at = found, point.mu
+                (tangent,) = found
+                # far from the path it says little about the path
+                tangent_at = point.mu if relative <= _NEAR else np.inf
             last = relative
             full = at_rest or self._newton(point, grad, step, count=False)
             point.n_iter += 1
@@ -231,7 +241,7 @@ class Search:
         rights: list[Any],
         relative: float,
         last: float,
-        precision: float,
+        accuracy: tuple[float, float],
     ) -> list[Function]:
         """The Newton step, and the tangent of the path, from the last factor where that will do.
 
@@ -241,10 +251,8 @@ class Search:
         kept, n = self._kept, len(self.rows.y)
         if isinstance(kept, KernelFactor) and n >= REFINED_ROWS:
             if serves(kept, point.mu):
-                tolerance = min(max(0.3 * precision / relative, _FINEST), _COARSEST)
-                refined = RefinedFactor(
-                    kept, point.mu, self._curvature(point), self.rows, tolerance
-                )
+                curvature = self._curvature(point)
+                refined = RefinedFactor(kept, point.mu, curvature, self.rows, accuracy)
                 found = refined.descent(*rights)
                 if found is not None:
                     return found
@@ -294,3 +302,7 @@ class Search:
             t *= 0.5
         point.x, point.g, point.r = x, g, r
         return t == 1.0
+
+
+def _within(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])
