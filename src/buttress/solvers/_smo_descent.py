@@ -13,10 +13,11 @@ from buttress.solvers._smo_block import solve_block
 from buttress.solvers._smo_problem import BoxProblem, State
 
 _BLOCK = 256
-_LARGEST_BLOCK = 3000
+_LARGEST_BLOCK = 6000
 # Up to this many rows all of them are one block.
 _WHOLE = 600
-_LARGEST_NEWTON = 2500
+_LARGEST_NEWTON = 5000
+_CACHED = 1500
 # Tolerances below this are reached by Newton steps: the first once the violation, relative to
 # the margins, is down to `_NEAR`, because by then most free variables are known.
 _TIGHT = 1e-5
@@ -78,7 +79,9 @@ class Descent:
         """How many pair steps take half as long again as a Newton step (measured times)."""
         newton = 150.0 + 2e-3 * n_free**2 + 1.7e-5 * n_free**3
         rows = min(max(_BLOCK, 1.25 * n_free), self.problem.K.n)
-        return int(1.5 * newton / (0.1 + 1.2e-3 * rows * len(self.layers)))
+        # rows of a large block come from memory, not from the cache
+        step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.layers)
+        return int(1.5 * newton / step)
 
     def _newton(self, state: State, free: IntArray) -> bool:
         """Minimise over the free variables at once; False when there are too many or none."""

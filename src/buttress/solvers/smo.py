@@ -121,7 +121,7 @@ def solve_box_qp(
     -----
     A pair step costs as many operations as the block has rows (256, or a quarter more than the
     free variables), a block (some hundred to thousand steps) the rows of the kernel that moved.
-    Memory beyond the kernel: that of the largest block, at most 3000 rows, squared.
+    Memory beyond the kernel: that of the largest block, at most 6000 rows, squared.
 
     References
     ----------
