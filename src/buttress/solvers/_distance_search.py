@@ -152,8 +152,8 @@ class Search:
             if off * abs(point.mu / tangent_at - 1.0) > 0.1 * precision:
                 rights.append((2.0 * point.x, 2.0 * point.g))
             accuracy = (
-                _within(0.3 * precision / relative, _STEP),
-                _within(precision / off, _TANGENT),
+                _within(0.3 * precision, relative, _STEP),
+                _within(precision, off, _TANGENT),
             )
             step, *found = self._directions(point, rights, relative, last, accuracy)
             if found:
@@ -304,5 +304,6 @@ class Search:
         return t == 1.0
 
 
-def _within(value: float, bounds: tuple[float, float]) -> float:
-    return min(max(value, bounds[0]), bounds[1])
+def _within(accepted: float, error: float, bounds: tuple[float, float]) -> float:
+    """By how much `error` must shrink to be `accepted`, within bounds."""
+    return min(max(accepted / max(error, accepted), bounds[0]), bounds[1])
