@@ -106,7 +106,7 @@ def main() -> None:
     compare(200, 1.0, 1)  # compile
     sizes = [300, 1000] if arguments.quick else arguments.sizes
     rows = [row for row in earlier() if row["n"] not in sizes]
-    rows += [compare(n, C, 3 if n <= 2000 else 1) for n in sizes for C in (1.0, 100.0)]
+    rows += [compare(n, C, 3 if n <= 5000 else 2) for n in sizes for C in (1.0, 100.0)]
     rows.sort(key=lambda row: (row["n"], row["C"]))
     report("hinge", rows, docs=arguments.docs, tol=TOL, gamma=GAMMA)
 

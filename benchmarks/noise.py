@@ -192,12 +192,24 @@ DETECTION = ("AP ", "noise found", "named", "false share")
 def tables(kind: str, cells: list[dict[str, float]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Means over the cells of one kind: accuracies, and what was found of the noise."""
     mean = {key: float(np.mean([scores[key] for scores in cells])) for key in cells[0]}
-    gain = np.array([scores["ramp"] - scores["svc"] for scores in cells])
     accuracy: dict[str, Any] = {"noise": kind, "fits": len(cells)}
     accuracy |= {key: mean[key] for key in COLUMNS if key in mean}
-    accuracy["ramp - svc"] = f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"
-    found = {key: value for key, value in mean.items() if key.startswith(DETECTION)}
+    accuracy["ramp - svc"] = difference(cells, "ramp", "svc")
+    if "cleanlab" in mean:
+        accuracy["ramp - cleanlab"] = difference(cells, "ramp", "cleanlab")
+    found: dict[str, Any] = {key: mean[key] for key in mean if key.startswith(DETECTION)}
+    if found:
+        found["AP ramp - svc"] = difference(cells, "AP ramp", "AP svc")
+        shares = [scores["false share"] for scores in cells if scores["named"]]
+        found["lists"] = len(shares)
+        found["false share of lists"] = float(np.mean(shares)) if shares else None
     return accuracy, {"noise": kind, **found} if found else {}
+
+
+def difference(cells: list[dict[str, float]], ours: str, theirs: str) -> str:
+    """The mean difference and its standard error over the cells."""
+    gain = np.array([scores[ours] - scores[theirs] for scores in cells])
+    return f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"
 
 
 def main() -> None:
