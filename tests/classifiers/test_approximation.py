@@ -14,10 +14,11 @@ from sklearn.datasets import load_iris, make_moons
 from buttress import (
     DoubleRampClassifier,
     LeakyHockeyStickClassifier,
+    LeakyHockeyStickClassifierCV,
     RampClassifier,
     UncertaintySetClassifier,
 )
-from buttress.classifiers._approximation import free_memory, memory_limit_bytes
+from buttress.classifiers._approximation_memory import free_memory, memory_limit_bytes
 
 X, Y = make_moons(200, noise=0.25, random_state=0)
 MODELS = [
@@ -77,6 +78,21 @@ def test_every_kind_of_map(options) -> None:
     assert model.score(X, Y) > 0.9
     again = clone(model).fit(X, Y)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_an_intercept_that_is_not_unique_is_the_middle_of_its_interval() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 3)), np.repeat([0, 1], 30)
+    options = {"alpha": 50.0, "gamma": 0.3, "tol": 1e-10}
+    exact = LeakyHockeyStickClassifier(**options).fit(X, y)
+    scaled = LeakyHockeyStickClassifier(**options, approximation="nystroem", n_components=60)
+    scaled.fit(X, y)
+    low, high = scaled.intercept_interval_
+    assert high - low > 1.0
+    np.testing.assert_allclose(scaled.intercept_interval_, exact.intercept_interval_, atol=1e-5)
+    np.testing.assert_allclose(scaled.intercept_, exact.intercept_, atol=1e-5)
+    path = LeakyHockeyStickClassifierCV(alphas=[50.0, 1e-3], cv=2, approximation="nystroem")
+    assert np.ptp(path.fit(X, y).path_.intervals[0]) > 1.0
 
 
 def test_linear_kernels_need_no_approximation() -> None:

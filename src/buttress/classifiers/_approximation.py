@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
+from buttress.classifiers._approximation_blocks import by_blocks
+from buttress.classifiers._approximation_memory import memory_limit_bytes
 from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._training import TrainingSet, _with_class_weight
 from buttress.kernels import Kernel, make_kernel, resolve_gamma
@@ -35,7 +34,6 @@ from buttress.solvers.blocks import ArrayBlocks, Block, BlockSource, take_rows
 from buttress.solvers.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
 
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
-_UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
 _MEDIAN_ROWS = 2000
 
 
@@ -397,80 +395,3 @@ class _ScoreTask:
     def __call__(self, block: Block) -> tuple[Array, IntArray, Array]:
         weight = np.ones(len(block)) if block.weight is None else block.weight
         return self.model._scores(block.X), block.codes(self.classes), weight
-
-
-def by_blocks(model: Any, X: Any, method: str) -> Any:
-    """Run a prediction method on files or on a Dask collection, block by block.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    X : path, source of blocks, Dask array or Dask dataframe
-    method : {"decision_function", "predict"}
-    """
-    names = getattr(model, "feature_names_in_", None)
-    call = partial(_predict_rows, model, method, names)
-    if hasattr(X, "__dask_graph__"):
-        if hasattr(X, "columns"):
-            X = X[list(names) if names is not None else list(X.columns)].to_dask_array()
-        sample = call(np.zeros((1, model.n_features_in_)))
-        X = X.rechunk({1: -1})
-        if sample.ndim == 1:
-            return X.map_blocks(call, dtype=sample.dtype, drop_axis=1, meta=sample[:0])
-        chunks = (X.chunks[0], (sample.shape[1],))
-        return X.map_blocks(call, dtype=sample.dtype, chunks=chunks, meta=sample[:0])
-    source = X
-    if isinstance(X, (str, os.PathLike)):
-        source = as_blocks(X, columns=None if names is None else list(names))
-    return np.concatenate(list(source.map(partial(_predict_block, call))))
-
-
-def _predict_block(call: Any, block: Block) -> Any:
-    return call(block.X)
-
-
-def _predict_rows(model: Any, method: str, names: Any, rows: Any) -> Any:
-    if names is not None:
-        import pandas as pd
-
-        rows = pd.DataFrame(rows, columns=names)
-    return getattr(model, method)(rows)
-
-
-def memory_limit_bytes(limit: Any) -> float:
-    """Bytes that ``memory_limit`` allows: megabytes, text such as "2 GB", or None.
-
-    None is half of the memory that is free now.
-
-    Examples
-    --------
-    >>> memory_limit_bytes(1), memory_limit_bytes("2 GB")
-    (1048576.0, 2147483648.0)
-    """
-    if limit is None:
-        return free_memory() / 2.0
-    if isinstance(limit, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?B?)\s*", limit.upper())
-        unit = None if match is None else match[2] + "B" * (match[2] in ("K", "M", "G", "T"))
-        if match is None or unit not in _UNITS:
-            raise ValueError(
-                f"memory_limit={limit!r} is not accepted: expected megabytes, or text such as "
-                "'500 MB' or '2 GB'."
-            )
-        return float(match[1]) * _UNITS[unit] * 2.0**20
-    return check_number("memory_limit", limit, "(0, inf)") * 2.0**20
-
-
-def free_memory() -> float:
-    """Bytes of memory that a process can still get."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return float(line.split()[1]) * 1024.0
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES")) / 2.0
-    except (AttributeError, ValueError, OSError):
-        return 4.0 * 2.0**30

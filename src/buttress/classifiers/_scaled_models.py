@@ -21,6 +21,7 @@ from buttress.solvers._blockwise.columns import (
 from buttress.solvers.bias import error_rate_bias
 from buttress.solvers.reduction import ColumnCertificate, solve_columns
 from buttress.solvers.reduction_certificate import duality_gaps
+from buttress.solvers.reduction_intervals import centre_free_offsets
 from buttress.solvers.reduction_outer import solve_radius_columns, solve_ramp_columns
 
 # Half width of the rounded corner of a hinge with slope 1, on the scale of the margin.
@@ -56,14 +57,13 @@ def solve_leaky(
     tol = max(model.tol**2 * min(1.0, alpha) / 10.0, 1e-22)
     found = solve_columns(objective, tol=tol, max_passes=int(model.max_iter), start=start)
     q = rows.n_offsets
-    weights = found.theta[: len(found.theta) - q]
-    intercept = found.theta[-1] if q else np.zeros(fit.n_problems)
+    theta, intervals = centre_free_offsets(objective, found.theta)
+    weights = theta[: len(theta) - q]
+    intercept = theta[-1] if q else np.zeros(fit.n_problems)
     model._store_scaled(fit, scaled, weights, intercept)
-    model.intercept_interval_ = np.column_stack([intercept, intercept])
-    if fit.n_problems == 1:
-        model.intercept_interval_ = model.intercept_interval_[0]
+    model.intercept_interval_ = intervals[0] if fit.n_problems == 1 else intervals
     model.solver_ = f"reduction ({found.method})"
-    gaps, objectives = duality_gaps(objective, found.theta)
+    gaps, objectives = duality_gaps(objective, theta)
     known = bool(np.isfinite(gaps).all())
     gaps = gaps if known else found.gap
     # The solver aims at coefficients; a closed gap is enough where rounding stops it earlier.

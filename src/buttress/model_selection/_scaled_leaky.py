@@ -15,6 +15,7 @@ from buttress.model_selection._scaled_cv import StandIn, held_out_scores, split_
 from buttress.solvers._blockwise.columns import column_grid, margin_rows
 from buttress.solvers.reduction import ColumnSolution, solve_columns
 from buttress.solvers.reduction_certificate import duality_gaps
+from buttress.solvers.reduction_intervals import centre_free_offsets
 
 # Accuracy of the path: far below the differences that change a score.
 _PATH_TOLERANCE = 1e-7
@@ -40,7 +41,8 @@ def fit_scaled_leaky_cv(
             columns = column_grid(fit.n_problems, range(n_folds + 1), alphas)
             objective = scaled.objective(fit, rows, columns)
             found = solve_columns(objective, tol=_PATH_TOLERANCE, max_passes=int(model.max_iter))
-            cube = split_columns(found.theta, fit.n_problems, n_folds + 1, len(alphas))
+            theta, _ = centre_free_offsets(objective, found.theta)
+            cube = split_columns(theta, fit.n_problems, n_folds + 1, len(alphas))
             q = rows.n_offsets
             weights, offsets = cube[: len(cube) - q], cube[len(cube) - q :]
             intercept = offsets[0] if q else np.zeros(cube.shape[1:])
@@ -77,8 +79,9 @@ def _paths(
     rows = margin_rows(loss, model.fit_intercept)
     n_problems, n_alphas = fit.n_problems, len(alphas)
     columns = column_grid(n_problems, [fit.folds.n_folds], alphas)
-    theta = refit.reshape(len(refit), -1)
-    gaps, objectives = duality_gaps(scaled.objective(fit, rows, columns), theta)
+    objective = scaled.objective(fit, rows, columns)
+    theta, intervals = centre_free_offsets(objective, refit.reshape(len(refit), -1))
+    gaps, objectives = duality_gaps(objective, theta)
     done = found.converged.reshape(n_problems, -1, n_alphas)[:, -1]
     cut = len(theta) - rows.n_offsets
     raw = scaled.raw_weights(theta[:cut])
@@ -92,7 +95,7 @@ def _paths(
             RegularizationPath(
                 alphas=alphas,
                 intercepts=b,
-                intervals=np.column_stack([b, b]),
+                intervals=intervals[mine],
                 dual_coefs=np.empty((n_alphas, 0)) if linear else raw[:, mine].T,
                 coefs=raw[:, mine].T if linear else None,
                 objectives=objectives[mine],

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
 from buttress.solvers._blockwise.descent import Preconditioner, State
 from buttress.solvers._blockwise.objective import Objective
 from buttress.solvers._blockwise.offsets import SampleOffsets, sample_offsets
@@ -42,8 +43,8 @@ _LEAST_SHARE, _MOST_ENTRIES = 2, 80_000_000
 _SHARED = 2.5
 # Columns up to which each gets a Hessian of its own.
 _FEW = 8
-# Columns solved together at most.
-_BATCH = 512
+# Columns solved together, about.
+_BATCH = 1024
 # Passes between two looks at the costs.
 _PATIENCE = 8
 _NEWTON_STEPS = 4.0
@@ -164,8 +165,12 @@ def sample_of(objective: Objective, method: str = "auto") -> Block | None:
 
 def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
     """The columns in groups that are solved together."""
-    for first in range(0, len(objective.columns), _BATCH):
-        part = slice(first, min(first + _BATCH, len(objective.columns)))
+    n_columns = len(objective.columns)
+    # Whole binary problems where possible: their columns share starts and curvature.
+    each = -(-n_columns // len(np.unique(objective.columns.problem)))
+    size = max(1, _BATCH // each) * each if each <= _BATCH else _BATCH
+    for first in range(0, n_columns, size):
+        part = slice(first, min(first + size, n_columns))
         yield part, objective.only(part)
 
 
@@ -218,6 +223,13 @@ class ColumnSolver:
         linear: Array | None = None,
     ) -> ColumnSolution:
         """Minimise every column; `linear` (given coordinates) replaces its linear term."""
+        # The passes have threads of their own; what is between them is small dense work.
+        with one_blas_thread():
+            return self._solve(tolerance, max_passes, start, linear)
+
+    def _solve(
+        self, tolerance: Array, max_passes: int, start: Array | None, linear: Array | None
+    ) -> ColumnSolution:
         tolerance = np.maximum(tolerance, LEAST_TOLERANCE[self.objective.source.dtype])
         cold = start is None
         begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
@@ -265,13 +277,14 @@ class ColumnSolver:
         if self.method == "fixed":
             return begin, 0
         passes = 0
-        self.small = small if sampled else None
+        if sampled:
+            self.small = small = small.in_coordinates()
         self.offsets = sample_offsets(self.small)
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
             begin, passes = follow_path(small, self.fixed, aim, max_passes, self.offsets)
         if sampled or not cold:
-            self.metric = self._shared_hessians(small, begin)
+            self._renew(small, begin, np.arange(begin.shape[1]))
         return begin, 0 if sampled else passes
 
     def _finish(
@@ -307,17 +320,34 @@ class ColumnSolver:
                 # Whoever is stuck in one metric may move in the other.
                 turn = 1 - turn
             if turn == 0:
-                # The curvature has changed since: the sample knows how, at little cost.
-                metrics[0] = self._shared_hessians(self.small or objective, state.theta)
+                # The curvature has changed since. The sample knows how at little cost; all rows
+                # know better, and are asked when many passes are to be saved.
+                part = np.flatnonzero(~state.done)
+                if not isinstance(self.metric, SampledCurvature):
+                    part = np.arange(len(state.done))
+                everyone = self.small is None or _newton_is_cheaper(
+                    objective, state, before, tolerance
+                )
+                if everyone:
+                    self._note("newton")
+                self._renew(objective if everyone else self.small or objective, state.theta, part)
+                metrics[0] = self.metric
 
     def _note(self, method: str) -> None:
         if method not in self.used:
             self.used.append(method)
 
-    def _shared_hessians(self, objective: Objective, theta: Array) -> SampledCurvature:
+    def _renew(self, objective: Objective, theta: Array, part: IntArray) -> None:
+        """Take the curvature of some columns at their present points."""
         bound = self.fixed.diagonal.mean(axis=1)
         offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
-        return sampled_curvature(objective, theta, _SHARED, np.concatenate([bound, offsets]))
+        bound = np.concatenate([bound, offsets])
+        new = sampled_curvature(objective.only(part), theta[:, part], _SHARED, bound)
+        if isinstance(self.metric, SampledCurvature):
+            new = self.metric.renewed(new, part)
+        else:
+            assert len(part) == theta.shape[1]
+        self.metric = new
 
 
 def _newton_is_cheaper(
@@ -336,7 +366,9 @@ def _newton_is_cheaper(
     one_pass = mapping + 4.0 * m * n_live + 60.0 * n_live
     formed = n_live
     if n_live > _FEW:
-        formed = min(n_live, len(np.unique(objective.columns.alpha)))
+        alpha = objective.columns.alpha[live]
+        groups = np.ceil(np.log(alpha.max() / alpha.min()) / np.log(_SHARED)) + 1
+        formed = min(n_live, int(groups) * len(np.unique(objective.columns.problem[live])))
     one_hessian = mapping + float(m) ** 2 * formed
     return _NEWTON_STEPS * (one_hessian + one_pass) < passes * one_pass
 

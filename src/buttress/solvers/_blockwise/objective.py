@@ -156,6 +156,16 @@ class Objective:
         m = self.n_components
         return np.vstack([self.rotation.T @ theta[:m], theta[m:]])
 
+    def in_coordinates(self) -> Objective:
+        """The same problem on rows whose coordinates are kept, for a sample in memory."""
+        if self.basis is None or not isinstance(self.source, ArrayBlocks):
+            return self
+        kept = self.source
+        mapped = (kept.X @ self.basis.astype(kept.dtype)).astype(kept.dtype, copy=False)
+        source = ArrayBlocks(mapped, kept.y, kept.weight, rows=kept.rows, keep=True)
+        reader = replace(self.reader, features=LinearMap(mapped.shape[1]))
+        return replace(self, source=source, reader=reader, basis=None)
+
     def on_sample(self, sample: Block) -> Objective | None:
         """The same problem on a few rows, mapped once and kept; None when a class is missing.
 
@@ -164,6 +174,9 @@ class Objective:
         """
         features = self.reader.features
         raw = features.raw(sample.X)
+        if len(sample) < self.source.n_rows:
+            # A start and a metric need no more digits.
+            raw = raw.astype(np.float32, copy=False)
         source = ArrayBlocks(raw, sample.y, sample.weight, rows=sample.rows, keep=True)
         try:
             seen = scan(source, self.reader.folds)

@@ -9,6 +9,7 @@ using an approximate Newton-type method", ICML 2014) it tells where the slope va
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,8 @@ from buttress.solvers.blocks import Block
 
 # Mean curvature, relative to its bound, below which a column's offset is searched for.
 _FEW_CURVED = 0.05
+# Rows that are enough to tell.
+_LOOK_ROWS = 2_000
 _FIRST_WIDTH, _BISECTIONS = 1e-3, 32
 _WIDEST = 1e12
 
@@ -81,7 +84,7 @@ class SampleOffsets:
         loss = self.sample.rows.loss
         bound = float(getattr(loss, "curvature_bound", 1.0))
         for part in np.array_split(np.arange(theta.shape[1]), max(1, theta.shape[1] // 32)):
-            margin, member = self._margins(theta[:, part], part)
+            margin, member = self._margins(theta[:, part], part, _LOOK_ROWS)
             bend = (loss.curvature(margin) * member).sum(axis=0) / member.sum(axis=0)
             self.held[part] = bend < _FEW_CURVED * bound
 
@@ -108,7 +111,7 @@ class SampleOffsets:
 
         loss = self.sample.rows.loss
         if type(loss) is LeakyHockeyStick:
-            found = np.empty(len(columns))
+            found: Array = np.empty(len(columns))
             sides = np.broadcast_to(target.T, margin.T.shape)
             _leaky_moves(
                 np.ascontiguousarray(margin.T),
@@ -147,12 +150,19 @@ class SampleOffsets:
             return targets
         return np.asarray(targets[:, self.sample.columns.problem[columns]])
 
-    def _margins(self, theta: Array, columns: IntArray) -> tuple[Array, Array]:
-        sample = self.sample.columns[columns]
-        offsets = theta[-1:].astype(self.rows.raw.dtype)
-        scores = self.rows.raw @ self.sample.raw_weights(theta)
-        margin = next(each_term(self.sample.rows, sample, self.rows, scores, offsets))[1]
-        return margin, self.rows.members[:, sample.fold]
+    def _margins(
+        self, theta: Array, columns: IntArray, most: int | None = None
+    ) -> tuple[Array, Array]:
+        """Margins and weights of the rows, or of the first few of them."""
+        rows, sample = self.rows, self.sample.columns[columns]
+        if most is not None:
+            rows = replace(
+                rows, raw=rows.raw[:most], targets=rows.targets[:most], members=rows.members[:most]
+            )
+        offsets = theta[-1:].astype(rows.raw.dtype)
+        scores = rows.raw @ self.sample.raw_weights(theta)
+        margin = next(each_term(self.sample.rows, sample, rows, scores, offsets))[1]
+        return margin, rows.members[:, sample.fold]
 
     def _slope(
         self, margin: Array, move: Array | float, target: Array, member: Array, total: Array

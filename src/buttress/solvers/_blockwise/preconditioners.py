@@ -127,6 +127,14 @@ class SampledCurvature:
     def refresh(self, theta: Array, columns: IntArray) -> bool:
         return False
 
+    def renewed(self, other: SampledCurvature, columns: IntArray) -> SampledCurvature:
+        """The matrices of `other` for some columns, and these for the rest."""
+        group = self.group.copy()
+        group[columns] = other.group + len(self.factors)
+        used, group = np.unique(group, return_inverse=True)
+        factors = [*self.factors, *other.factors]
+        return SampledCurvature([factors[k] for k in used], group)
+
 
 class ExactCurvature(SampledCurvature):
     """The Hessian of all rows at the current point: Newton's method."""
@@ -186,13 +194,14 @@ def sampled_curvature(
         Diagonal of the curvature bound, a share of which is mixed in.
     """
     columns = objective.columns
-    # Columns on all rows stand for their folds.
-    all_rows = columns.fold == columns.fold.max()
+    # Columns on all rows (the last fold) stand for the others with their penalty.
+    order = np.lexsort((columns.fold, columns.alpha, columns.problem))
+    same = (np.diff(columns.alpha[order]) == 0) & (np.diff(columns.problem[order]) == 0)
+    last = order[np.append(~same, True)]
     factors: list[Array] = []
     group = np.empty(len(columns), dtype=int)
     for problem in np.unique(columns.problem):
-        here = np.flatnonzero((columns.problem == problem) & all_rows)
-        here = here[np.argsort(columns.alpha[here], kind="stable")]
+        here = last[columns.problem[last] == problem]
         logs = np.log(columns.alpha[here])
         groups = int(np.ceil((logs[-1] - logs[0]) / np.log(ratio) - 1e-9)) + 1
         wanted = np.linspace(logs[0], logs[-1], groups)
