@@ -103,11 +103,10 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
 
     Notes
     -----
-    One Gram matrix and one factorisation serve all penalties and folds. For up to about 200
-    rows Newton's method runs down the path of every fold; above that all folds and penalties
-    are columns of matrix products, at one eigendecomposition (about 9 n³ operations) plus
-    4 n² operations for each of some ten iterations a column. Memory: the Gram matrix, its
-    eigenvectors and n numbers per column.
+    One Gram matrix serves all penalties and folds. For up to about 200 rows Newton's method runs
+    down the path of every fold; above that all folds and penalties are columns of matrix
+    products, at a little more than 2 n² operations for each of some ten iterations a column.
+    Memory: the Gram matrix in double and single precision and n numbers per column.
 
     References
     ----------

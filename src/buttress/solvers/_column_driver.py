@@ -7,16 +7,14 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._columns import Columns, solve_columns
-from buttress.solvers._geometry import Eigenbasis, Geometry
+from buttress.solvers._column_solvers import FeatureColumns, KernelColumns
+from buttress.solvers._columns import Columns
+from buttress.solvers._geometry import Geometry
 from buttress.solvers._newton_driver import newton, small_steps
 from buttress.solvers._paths import Paths, in_threads
 
 # Every so many penalties are solved first; the others start between them.
 _STRIDE = 6
-_COLUMN_TOL = 1e-10
-# A column that takes more iterations than this share of n is cheaper by Newton's method.
-_COLUMN_SHARE = 1 / 4
 
 
 def batched(
@@ -38,12 +36,18 @@ def batched(
     """
     n_problems, n = Y.shape
     n_penalties = len(lambdas)
-    # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
-    basis = geometry.eigenbasis(weight, 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n))
-    solver = _ColumnSolver(basis, Y, omega, weight, loss, fit_intercept, n_threads)
+    solver: KernelColumns | FeatureColumns
+    if geometry.kernel_form:
+        solver = KernelColumns(geometry, Y, omega, loss, fit_intercept, n_threads)
+    else:
+        # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
+        smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
+        solver = FeatureColumns(
+            geometry, smallest, Y, omega, weight, loss, fit_intercept, n_threads
+        )
     scores = np.empty((n_problems, n_penalties, n), dtype=np.float32)
     intercept = np.empty((n_problems, n_penalties))
-    coef = np.empty((n_problems, n_penalties, len(basis.eigenvalues)), dtype=np.float32)
+    coef = np.empty((n_problems, n_penalties, solver.size), dtype=np.float32)
     iterations = np.zeros((n_problems, n_penalties), dtype=np.int64)
     converged = np.zeros((n_problems, n_penalties), dtype=bool)
     tail = np.full(n_problems, n_penalties)  # index of the first penalty on the scaling tail
@@ -56,13 +60,20 @@ def batched(
         iterations[problem, index] = found.iterations
         converged[problem, index] = found.converged
 
-    def solve(pairs: list[tuple[int, int]], known: list[int]) -> None:
+    def solve(pairs: list[tuple[int, int]], known: list[int], between: bool = False) -> None:
         pairs = [(q, index) for q, index in pairs if index < min(tail[q], slow[q])]
         if not pairs:
             return
         problem, index = (np.array(part) for part in zip(*pairs, strict=True))
         start = _interpolated(np.log(lambdas), known, problem, index, coef, intercept)
-        found = solver.solve(problem, lambdas[index], start)
+        if between and isinstance(solver, KernelColumns):
+            q, i = np.argwhere(converged & (iterations > 0)).T
+            f = scores[q, i] + intercept[q, i].astype(np.float32)[:, None]
+            away = np.abs(i - index[:, None]) + n_penalties * (q != problem[:, None])
+            near = solver.models(q, lambdas[i], f), np.argmin(away, axis=1)
+            found = solver.solve(problem, lambdas[index], start, near)
+        else:
+            found = solver.solve(problem, lambdas[index], start)
         store(problem, index, found)
 
     exponent = loss.tail_exponent()
@@ -85,107 +96,58 @@ def batched(
         solve([(q, i) for i in wave for q in range(n_problems)], known)
         known += wave
         for q in np.flatnonzero(slow == n_penalties).tolist():
-            left = [i for i in wave if not converged[q, i] and i < tail[q]]
-            slow[q] = left[0] if left else n_penalties
+            # One that stops short is near enough to go on from; not so the last of a wave.
+            if not converged[q, wave[-1]] and wave[-1] < tail[q]:
+                slow[q] = next(i for i in wave if not converged[q, i])
         for q in np.flatnonzero(slow < wave[-1]).tolist():
             # Not solved here: a stand-in from which the penalties before can interpolate.
-            missed = [i for i in wave if i > slow[q]]
+            missed = [i for i in wave if i > slow[q] and not converged[q, i]]
             coef[q, missed], intercept[q, missed] = coef[q, slow[q]], intercept[q, slow[q]]
         for q in np.flatnonzero((tail == n_penalties) & (slow == n_penalties)).tolist():
-            beyond = solver.margins_beyond_one(q, scores[q, wave], intercept[q, wave])
+            beyond = _beyond_one(Y[q], omega[q], scores[q, wave], intercept[q, wave])
             if beyond.any():
                 tail[q] = wave[int(np.argmax(beyond))] + 1
                 fill_tail(q)
     fine = [i for i in range(n_penalties) if i not in set(coarse)]
-    solve([(q, i) for i in fine for q in range(n_problems)], known)
+    solve([(q, i) for i in fine for q in range(n_problems)], known, between=True)
+
+    weights = [solver.in_geometry(found) for found in coef]
 
     def finish(q: int) -> None:
-        """Newton's method for the penalties from the first that did not converge."""
+        """Newton's method for the penalties that did not converge, from where they stopped."""
         late = np.flatnonzero(~converged[q])
-        if len(late) == 0:
-            return
-        first = int(late[0])
-        start = None
-        if first > 0:
-            known_weights = coef[q, first - 1].astype(np.float64)
-            start = (basis.coefficients(known_weights[None])[0], float(intercept[q, first - 1]))
-        ladder, wanted = (
-            (lambdas[first:], np.arange(n_penalties - first)) if first else small_steps(lambdas)
-        )
-        found = newton(geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start)
-        coefs, intercept[q, first:], scores[q, first:], _, residual, steps = (
-            part[wanted] for part in found
-        )
-        coef[q, first:] = basis.weights(coefs)
-        converged[q, first:] = residual <= tol
-        iterations[q, first:] += steps
+        for run in np.split(late, np.flatnonzero(np.diff(late) > 1) + 1):
+            if len(run) == 0:
+                continue
+            first = int(run[0])
+            near = solver.in_geometry(coef[q, first : first + 1])[0].astype(np.float64)
+            start = (near, float(intercept[q, first])) if first > 0 else None
+            ladder, wanted = (
+                (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
+            )
+            found = newton(
+                geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start
+            )
+            weights[q][run], intercept[q, run], scores[q, run], _, residual, steps = (
+                part[wanted] for part in found
+            )
+            converged[q, run] = residual <= tol
+            iterations[q, run] += steps
 
     with one_blas_thread():
         in_threads(finish, range(n_problems), n_threads)
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if fit_intercept:
         _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
-    return Paths(intercept, interval, scores, coef, basis, iterations, converged, "batched")
+    return Paths(
+        intercept, interval, scores, np.array(weights), None, iterations, converged, "batched"
+    )
 
 
-class _ColumnSolver:
-    """The eigenbasis in single precision, and what every call of `solve_columns` shares."""
-
-    def __init__(
-        self,
-        basis: Eigenbasis,
-        Y: Array,
-        omega: Array,
-        weight: Array | None,
-        loss: LeakyHockeyStick,
-        fit_intercept: bool,
-        n_threads: int,
-    ) -> None:
-        n = Y.shape[1]
-        v = np.ones(n) if weight is None else weight
-        self.W = np.ascontiguousarray(basis.features, dtype=np.float32)
-        self.S = basis.eigenvalues
-        self.w = basis.features.T @ v
-        self.mass = float(v.sum())
-        self.Y, self.omega = Y, omega
-        self.bound = (omega / v).max(axis=1)
-        self.r = float(loss.r)
-        self.fit_intercept = fit_intercept
-        self.n_threads = n_threads
-
-    def solve(self, problem: IntArray, lam: Array, start: tuple[Array, Array]) -> Columns:
-        def run(part: int) -> Columns:
-            mine = slice(part, None, self.n_threads)
-            return solve_columns(
-                self.W,
-                self.S,
-                self.w,
-                self.mass,
-                self.Y,
-                self.omega,
-                problem[mine],
-                lam[mine],
-                self.bound[problem[mine]],
-                r=self.r,
-                fit_intercept=self.fit_intercept,
-                start=(start[0][mine], start[1][mine]),
-                tol=_COLUMN_TOL,
-                max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
-            )
-
-        with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
-        merged = []
-        for pieces in zip(*parts, strict=True):
-            whole = np.empty((len(lam), *pieces[0].shape[1:]), dtype=pieces[0].dtype)
-            for part, piece in enumerate(pieces):
-                whole[part :: self.n_threads] = piece
-            merged.append(whole)
-        return Columns(*merged)
-
-    def margins_beyond_one(self, q: int, scores: Array, intercept: Array) -> BoolArray:
-        u = self.Y[q] * (scores + intercept[:, None])
-        return np.asarray(np.all((u >= 1.0) | (self.omega[q] == 0.0), axis=1))
+def _beyond_one(y: Array, omega: Array, scores: Array, intercept: Array) -> BoolArray:
+    """Whether all margins of the rows that count are at least one, for every penalty."""
+    u = y * (scores + intercept[:, None])
+    return np.asarray(np.all((u >= 1.0) | (omega == 0.0), axis=1))
 
 
 def _interpolated(

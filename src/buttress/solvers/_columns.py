@@ -80,7 +80,7 @@ def _imbalance(f: Array, y: Array, omega: Array, shift: float, bend: float) -> f
 
 
 @compiled()
-def _balance_intercepts(
+def balance_intercepts(
     f: Array,
     y: Array,
     omega: Array,
@@ -288,7 +288,7 @@ def solve_columns(
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
             few = np.flatnonzero(curvature < _FEW_CURVED)
-            _balance_intercepts(f, y, omega, problem[live], few, r, a0)
+            balance_intercepts(f, y, omega, problem[live], few, r, a0)
             _slopes(f, y, omega, problem[live], r, z, g0, curvature)
         # The majoriser has curvature 1 everywhere. The search in the plane makes any positive
         # level safe, and the mean curvature is far nearer to the truth at small penalties.

@@ -108,7 +108,8 @@ class Geometry:
 def from_gram(K: Array) -> Geometry:
     """The geometry of a Gram matrix, in feature form when its rank is low.
 
-    A pivoted Cholesky factorisation finds the rank r at the cost of n r² operations.
+    A pivoted Cholesky factorisation finds the rank r at the cost of n r² operations; it is not
+    needed where so large a part of the matrix is clearly definite that the rank cannot be low.
     """
     K = np.asarray(K, dtype=np.float64)
     n = len(K)
@@ -116,12 +117,21 @@ def from_gram(K: Array) -> Geometry:
     if not scale > 0:
         return Geometry(np.zeros((n, 1)), False, 1.0)
     scaled = K / scale
+    if _definite(scaled[: int(_LOW_RANK * n) + 1, : int(_LOW_RANK * n) + 1]):
+        return Geometry(scaled, True, scale)
     factor, order, rank, _ = lapack.dpstrf(scaled, lower=1, tol=-1.0)
     if rank <= _LOW_RANK * n:
         features = np.empty((n, rank))
         features[order - 1] = np.tril(factor)[:, :rank]
         return Geometry(features, False, scale)
     return Geometry(scaled, True, scale)
+
+
+def _definite(part: Array) -> bool:
+    """Whether a principal part has full rank by the measure of the pivoted factorisation."""
+    factor, info = lapack.dpotrf(part.T, lower=0, clean=0)
+    smallest = 100.0 * len(part) * np.finfo(np.float64).eps * float(np.max(np.diagonal(part)))
+    return bool(info == 0 and np.min(np.diagonal(factor)) ** 2 > smallest)
 
 
 def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometry:

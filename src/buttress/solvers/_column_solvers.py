@@ -1,0 +1,165 @@
+"""The two column methods with their columns divided among threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress._threads import one_blas_thread
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers._columns import Columns, solve_columns
+from buttress.solvers._curved_model import CurvedModels, leading_part
+from buttress.solvers._geometry import Geometry
+from buttress.solvers._kernel_columns import solve_kernel_columns
+from buttress.solvers._paths import in_threads
+
+_COLUMN_TOL = 1e-10
+# A column that takes more iterations than this share of n is cheaper by Newton's method.
+_COLUMN_SHARE = 1 / 4
+# Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
+_LEAST_RANK = 96
+_LARGEST_RANK = 300
+
+
+class KernelColumns:
+    """Kernel form: the Gram matrix in single precision, and its leading part."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        Y: Array,
+        omega: Array,
+        loss: LeakyHockeyStick,
+        fit_intercept: bool,
+        n_threads: int,
+    ) -> None:
+        self.size = n = Y.shape[1]
+        self.matrix = geometry.matrix.astype(np.float32)
+        rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
+        self.low_rank = leading_part(self.product, np.diagonal(geometry.matrix), rank)
+        self.Y, self.omega = Y.astype(np.float32), omega.astype(np.float32)
+        self.r = float(loss.r)
+        self.fit_intercept = fit_intercept
+        self.n_threads = n_threads
+
+    def product(self, rows: Array) -> Array:
+        """Rows times the Gram matrix."""
+        return np.asarray(rows @ self.matrix)
+
+    def in_geometry(self, coef: Array) -> Array:
+        """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
+        return coef
+
+    def models(self, problem: IntArray, lam: Array, scores: Array) -> CurvedModels:
+        """Models of columns at their solutions."""
+
+        def run(part: int) -> CurvedModels:
+            mine = slice(part, None, self.n_threads)
+            return self.low_rank.models(
+                scores[mine], self.Y, self.omega, problem[mine], lam[mine], self.r
+            )
+
+        with one_blas_thread():
+            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
+        return CurvedModels(*_dealt(parts, len(lam)))
+
+    def solve(
+        self,
+        problem: IntArray,
+        lam: Array,
+        start: tuple[Array, Array],
+        models: tuple[CurvedModels, IntArray] | None = None,
+    ) -> Columns:
+        """Solve columns from `start`, with `models` made nearby where there are any."""
+
+        def run(part: int) -> Columns:
+            mine = slice(part, None, self.n_threads)
+            return solve_kernel_columns(
+                self.product,
+                self.low_rank,
+                self.Y,
+                self.omega,
+                problem[mine],
+                lam[mine],
+                r=self.r,
+                fit_intercept=self.fit_intercept,
+                start=(start[0][mine], start[1][mine]),
+                models=None if models is None else (models[0], models[1][mine]),
+                tol=_COLUMN_TOL,
+                max_iter=max(40, int(_COLUMN_SHARE * self.size)),
+            )
+
+        with one_blas_thread():
+            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
+        return Columns(*_dealt(parts, len(lam)))
+
+
+class FeatureColumns:
+    """Feature form: the eigenbasis in single precision."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        smallest: float,
+        Y: Array,
+        omega: Array,
+        weight: Array | None,
+        loss: LeakyHockeyStick,
+        fit_intercept: bool,
+        n_threads: int,
+    ) -> None:
+        v = np.ones(Y.shape[1]) if weight is None else weight
+        self.basis = geometry.eigenbasis(weight, smallest)
+        self.size = len(self.basis.eigenvalues)
+        self.W = np.ascontiguousarray(self.basis.features, dtype=np.float32)
+        self.w = self.basis.features.T @ v
+        self.mass = float(v.sum())
+        self.Y, self.omega = Y, omega
+        self.bound = (omega / v).max(axis=1)
+        self.r = float(loss.r)
+        self.fit_intercept = fit_intercept
+        self.n_threads = n_threads
+
+    def in_geometry(self, coef: Array) -> Array:
+        """Coefficients of shape (L, m) in the geometry's coordinates."""
+        return self.basis.coefficients(coef)
+
+    def solve(self, problem: IntArray, lam: Array, start: tuple[Array, Array]) -> Columns:
+        """Solve columns from `start`."""
+
+        def run(part: int) -> Columns:
+            mine = slice(part, None, self.n_threads)
+            return solve_columns(
+                self.W,
+                self.basis.eigenvalues,
+                self.w,
+                self.mass,
+                self.Y,
+                self.omega,
+                problem[mine],
+                lam[mine],
+                self.bound[problem[mine]],
+                r=self.r,
+                fit_intercept=self.fit_intercept,
+                start=(start[0][mine], start[1][mine]),
+                tol=_COLUMN_TOL,
+                max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
+            )
+
+        with one_blas_thread():
+            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
+        return Columns(*_dealt(parts, len(lam)))
+
+
+def _dealt(parts: Sequence[Sequence[Array]], total: int) -> list[Any]:
+    """Put together arrays of which part k has the rows k, k + len(parts), ..."""
+    merged = []
+    for pieces in zip(*parts, strict=True):
+        whole = np.empty((total, *pieces[0].shape[1:]), dtype=pieces[0].dtype)
+        for part, piece in enumerate(pieces):
+            whole[part :: len(parts)] = piece
+        merged.append(whole)
+    return merged
