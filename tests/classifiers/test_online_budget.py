@@ -26,7 +26,7 @@ def filled(source: Any, n: int, n_problems: int = 1, seed: int = 0) -> VectorSto
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     store = VectorStore(
-        2, n_problems, np.float64, is_sparse=False, augmented=4 * isinstance(source, RbfSource)
+        2, n_problems, np.float64, is_sparse=False, augmented=3 * isinstance(source, RbfSource)
     )
     store.append(
         X,

@@ -13,7 +13,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from buttress.kernels import make_kernel
-from buttress.solvers._stream_exp import exp_in_place_32, exp_in_place_64
+from buttress.kernels._exponential import exp_in_place_32, exp_in_place_64
+from buttress.solvers._stream_exp import powers_of_two
 from buttress.solvers.stream import (
     NormaRule,
     OnlineModel,
@@ -259,6 +260,25 @@ def test_the_polynomial_exponential_is_right_to_the_last_place() -> None:
     values32 = x32.copy()
     exp_in_place_32(values32)
     np.testing.assert_allclose(values32, np.exp(x32.astype(float)), rtol=1.3e-7, atol=2e-45)
+
+
+def test_the_polynomial_power_of_two_is_right_to_the_last_place() -> None:
+    x = np.linspace(-1022.0, 0.0, 200_001)[None]
+    values = x.copy()
+    powers_of_two(values, *values.shape)
+    np.testing.assert_allclose(values, np.exp2(x), rtol=3e-16, atol=0)
+    x32 = np.linspace(-126.0, 0.0, 100_001, dtype=np.float32)[None]
+    values32 = x32.copy()
+    powers_of_two(values32, *values32.shape)
+    np.testing.assert_allclose(values32, np.exp2(x32.astype(float)), rtol=1.3e-7, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_power_of_two_below_the_normal_numbers_is_zero(dtype: Any) -> None:
+    least = np.log2(np.finfo(dtype).tiny)
+    values = np.array([[least - 1, 2 * least, 1e3 * least, 1e30 * least, -np.inf]], dtype=dtype)
+    powers_of_two(values, *values.shape)
+    np.testing.assert_array_equal(values, 0.0)
 
 
 def test_equal_positions_are_added_up() -> None:

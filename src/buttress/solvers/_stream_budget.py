@@ -70,10 +70,9 @@ class Budget:
         partner, h = best_merge(np.minimum(k[0].astype(np.float64), 1.0), coef, light)
         vectors = store.vectors()
         value = float(k[0, partner])
-        vectors[partner] = h * vectors[light] + (1.0 - h) * vectors[partner]
-        right = self.source.augmented(self.source.prepare(vectors[partner : partner + 1]))
-        store.augmented_vectors()[partner] = right[0]
-        store.note_size(right)
+        between = h * vectors[light] + (1.0 - h) * vectors[partner]
+        augmented = self.source.augmented(self.source.prepare(between[None]))
+        store.replace(partner, between, augmented)
         store.coef[:, partner] = _merged(coef[:, light], coef[:, partner], value, h)
         store.remove(light)
         return light, light if partner == n - 1 else partner

@@ -13,7 +13,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
-from buttress.solvers._stream_exp import FAST
+from buttress.solvers._stream_exp import FAST, power64
 
 PA_RAMP, PERCEPTRON, PEGASOS, NORMA = 0, 1, 2, 3
 
@@ -292,70 +292,41 @@ def learn_linear_sparse(
     return t
 
 
-@compiled()
+@compiled(fastmath={"contract"})
 def rbf_within(X: Array, gamma: float, K: Array) -> None:
-    """The Gaussian kernel matrix of a few rows from differences, exact for equal rows."""
-    n, features = X.shape
-    for i in range(n):
-        K[i, i] = 1.0
-        for j in range(i):
-            distance = 0.0
-            for k in range(features):
-                difference = np.float64(X[i, k]) - X[j, k]
-                distance += difference * difference
-            K[i, j] = K[j, i] = math.exp(-gamma * distance)
+    """The Gaussian kernel matrix of a few rows from differences, exact for equal rows.
 
-
-@compiled()
-def correct_exponents(
-    E: Array,
-    X: Array,
-    Z: Array,
-    size_x: Array,
-    right: Array,
-    largest: float,
-    gamma: float,
-    limit: float,
-    depth: float,
-    near: float,
-    noise: float,
-) -> None:
-    """Recompute from differences the exponents that ``|x|² + |z|² - 2 x·z`` got wrong.
-
-    That formula is off by `noise` times ``gamma (|x|² + |z|²)``; the sizes of the vectors, at
-    most `largest`, stand negated in the last column of `right`. Where the sizes exceed `limit`
-    every exponent that may be above ``-depth`` is recomputed; elsewhere those that lie within
-    `near` times the sizes of zero. Equal rows get distance 0.
+    `gamma` belongs to base 2.
     """
-    n, m = E.shape
-    last = right.shape[1] - 1
+    n, features = X.shape
+    columns = np.empty((features, n))
     for i in range(n):
-        reach = size_x[i] + largest
-        cut = max(depth, noise * reach) if reach > limit else near * reach
-        if cut == 0.0:
-            continue
-        # a loop without branches, which costs next to nothing, spares most rows the other one
-        suspects = 0
-        for j in range(m):
-            suspects += 1 if E[i, j] > -cut else 0
-        if suspects == 0:
-            continue
-        for j in range(m):
-            if E[i, j] > -cut:
-                pair = size_x[i] - right[j, last]
-                if pair > limit or E[i, j] > -near * pair:
-                    distance = 0.0
-                    for k in range(X.shape[1]):
-                        difference = np.float64(X[i, k]) - Z[j, k]
-                        distance += difference * difference
-                    E[i, j] = -gamma * distance
+        for k in range(features):
+            columns[k, i] = X[i, k]
+    for i in range(n):
+        k_i = K[i]
+        for j in range(i):
+            k_i[j] = 0.0
+        for k in range(features):
+            column = columns[k]
+            x = column[i]
+            for j in range(i):
+                difference = x - column[j]
+                k_i[j] += difference * difference
+        for j in range(i):
+            k_i[j] = power64(-gamma * k_i[j])
+        k_i[i] = 1.0
+    # the other triangle in squares, so that no line of the cache is fetched twice
+    for top in range(0, n, 16):
+        for side in range(0, top + 1, 16):
+            for i in range(top, min(top + 16, n)):
+                for j in range(side, min(side + 16, i)):
+                    K[j, i] = K[i, j]
 
 
 @compiled()
-def extend_rbf(
-    X: Array, center: Array, gamma: float, left: Array, right: Array, size: Array
-) -> None:
-    """Centre rows and add the two columns that make one product the whole exponent."""
+def extend_rbf(X: Array, center: Array, gamma: float, left: Array, right: Array) -> None:
+    """Centre rows and add the number that makes one product the whole exponent."""
     n, p = X.shape
     for i in range(n):
         total = 0.0
@@ -364,6 +335,4 @@ def extend_rbf(
             total += np.float64(centred) * centred
             left[i, k] = 2.0 * gamma * centred
             right[i, k] = centred
-        size[i] = gamma * total
-        left[i, p] = right[i, p + 1] = -size[i]
-        left[i, p + 1] = right[i, p] = 1.0
+        left[i, p] = right[i, p] = -gamma * total

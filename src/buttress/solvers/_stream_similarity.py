@@ -14,25 +14,25 @@ from scipy import sparse
 
 from buttress._arrays import Array
 from buttress.kernels import Kernel
-from buttress.solvers._stream_exp import exp_in_place_32, exp_in_place_64
-from buttress.solvers._stream_loops import correct_exponents, extend_rbf, rbf_within
+from buttress.solvers._stream_loops import extend_rbf, rbf_within
+from buttress.solvers._stream_panels import GROUP, TILE
 from buttress.solvers._stream_store import VectorStore
-from buttress.solvers._stream_threads import scratch, share, workers
-from buttress.solvers._stream_tiles import TILE, sum_tiles_32, sum_tiles_64
+from buttress.solvers._stream_threads import share, workers
+from buttress.solvers._stream_tiles import fill_tiles, sum_tiles
 
-# Rows per task.
-_LEARN_ROWS = 64
+# Rows per task when predicting.
 _PREDICT_ROWS = 128
 # Vectors per task where the kernel matrix itself is wanted.
-_WIDE = 1024
+_WIDE = 8 * TILE
 # Below this many kernel values a second thread costs more than it saves.
-_WORTH_A_THREAD = 100_000
+_WORTH_A_THREAD = 250_000
 
-# (limit, depth, near, noise) of `correct_exponents`. In double precision an exponent is then
-# never off by more than 1e-13; single precision is only kept from inventing distances.
+_LOG2_E = 1.4426950408889634
+# (limit, depth, near, noise) of the correction. In double precision an exponent is then never
+# off by more than 1e-13; single precision is only kept from inventing distances.
 _CORRECTION = {
-    np.dtype(np.float64): (100.0, 40.0, 0.0, 1e-14),
-    np.dtype(np.float32): (4e4, 20.0, 2e-6, 2e-6),
+    np.dtype(np.float64): (100.0 * _LOG2_E, 40.0 * _LOG2_E, 0.0, 1e-14),
+    np.dtype(np.float32): (4e4 * _LOG2_E, 20.0 * _LOG2_E, 2e-6, 2e-6),
 }
 
 
@@ -54,97 +54,79 @@ class Source(Protocol):
 class _RbfBlock:
     rows: Array
     left: Array
-    size: Array
     right: Array
 
 
 @dataclass(frozen=True, eq=False)
 class RbfSource:
-    """``exp(-gamma |x - z|²)`` on dense rows.
+    """``exp(-gamma |x - z|²) = 2**(-g |x - z|²)`` on dense rows.
 
-    With rows extended to ``[2 gamma x, -gamma |x|², 1]`` and vectors to ``[z, 1, -gamma |z|²]``
-    (both centred) one product gives the whole exponent.
+    With rows extended to ``[2 g x, -g |x|²]`` and vectors to ``[z, -g |z|²]`` (both centred)
+    one product gives the whole exponent.
     """
 
     gamma: float
     center: Array
 
+    @property
+    def base_two(self) -> float:
+        return self.gamma * _LOG2_E
+
     def prepare(self, block: Array) -> _RbfBlock:
         n, p = block.shape
         rows = np.array(block, order="C")
-        left, right = (np.empty((n, p + 2), dtype=rows.dtype) for _ in range(2))
-        size = np.empty(n)
-        extend_rbf(rows, self.center.astype(rows.dtype), self.gamma, left, right, size)
-        return _RbfBlock(rows, left, size, right)
+        left, right = np.empty((2, n, p + 1), dtype=rows.dtype)
+        extend_rbf(rows, self.center.astype(rows.dtype), self.base_two, left, right)
+        return _RbfBlock(rows, left, right)
 
     def sums(self, prepared: _RbfBlock, store: VectorStore, *, predicting: bool = False) -> Array:
         n, m = len(prepared.rows), store.n
         F = np.zeros((n, len(store.coef)))
         if n == 0 or m == 0:
             return F
-        dtype = prepared.left.dtype
-        sum_tiles: Any = sum_tiles_64 if dtype == np.float64 else sum_tiles_32
-        right = store.augmented_vectors()
-        correction = self._correction(prepared, store)
-        fixed: Any = (
-            np.ascontiguousarray(store.coef[:, :m].T, dtype=dtype),
-            self.gamma,
-            correction,
-        )
-        group = _PREDICT_ROWS if predicting else _LEARN_ROWS
-        # Learning, all threads work on one block: every tile has a place of its own, and the
-        # places are added in order, so the number of threads changes no bit of the result.
-        n_tiles = 1 if predicting else -(-m // TILE)
-        steps = 1 if predicting or n * m < _WORTH_A_THREAD else min(workers(), n_tiles)
-        parts = np.zeros((n_tiles, n, len(store.coef)))
+        vectors: Any = (store.vectors(), store.panels(), store.coef)
+        fixed: Any = (self.base_two, self._correction(prepared, store), F)
+        # A row is summed up by one thread: how many there are changes no bit of the result.
+        if predicting:
+            step = _PREDICT_ROWS
+        elif n * m < _WORTH_A_THREAD:
+            step = n
+        else:
+            step = -(-n // (GROUP * workers())) * GROUP
 
-        def work(task: tuple[int, int]) -> None:
-            rows = slice(task[0], min(task[0] + group, n))
-            block: Any = (prepared.left[rows], right, prepared.rows[rows], store.vectors())
-            space = scratch(group * TILE, dtype)
-            own = np.zeros((n_tiles, rows.stop - rows.start, len(store.coef)))
-            known: Any = (prepared.size[rows], store.largest)
-            sum_tiles(*block, *known, *fixed, task[1], steps, space, own)
-            if predicting:
-                F[rows] = own[0]
-            else:
-                parts[task[1] :: steps, rows] = own[task[1] :: steps]
+        def work(start: int) -> None:
+            rows: Any = (prepared.rows, prepared.left, start, min(start + step, n))
+            sum_tiles(*rows, *vectors, *fixed)
 
-        share(work, [(start, begin) for start in range(0, n, group) for begin in range(steps)])
-        return F if predicting else np.asarray(parts.sum(axis=0))
+        share(work, range(0, n, step))
+        return F
 
     def against(self, prepared: _RbfBlock, store: VectorStore, out: Array) -> None:
         n, m = len(prepared.rows), store.n
         if n == 0 or m == 0:
             return
-        exp_in_place = exp_in_place_64 if out.dtype == np.float64 else exp_in_place_32
-        right = store.augmented_vectors()
+        known: Any = (prepared.rows, prepared.left, store.vectors(), store.panels())
         correction = self._correction(prepared, store)
-        vectors = store.vectors()
+        step = m if n * m < _WORTH_A_THREAD else _WIDE
 
         def work(first: int) -> None:
-            part = slice(first, min(first + _WIDE, m))
-            E = scratch(n * _WIDE, out.dtype)[: n * (part.stop - first)].reshape(n, -1)
-            np.matmul(prepared.left, right[part].T, out=E)
-            if correction[0] > 0:
-                pair = (prepared.rows, vectors[part], prepared.size, right[part])
-                correct_exponents(E, *pair, store.largest, self.gamma, *correction)
-            exp_in_place(E)
-            out[:, part] = E
+            part: Any = (first, min(first + step, m), self.base_two, correction, out)
+            fill_tiles(*known, *part)
 
-        share(work, list(range(0, m, _WIDE)))
+        share(work, range(0, m, step))
 
     def _correction(self, prepared: _RbfBlock, store: VectorStore) -> Array:
-        """What `correct_exponents` is told; the first number is 0 when it is not needed."""
+        """What the tiles are told; the first number is 0 when no exponent can be wrong."""
         limit, depth, near, noise = _CORRECTION[prepared.left.dtype]
-        if near == 0 and float(prepared.size.max()) + store.largest <= limit:
+        largest_row = -float(prepared.left[:, -1].min())
+        if near == 0 and largest_row + store.largest <= limit:
             limit = 0.0
-        return np.array([limit, depth, near, noise])
+        return np.array([limit, depth, near, noise, store.largest])
 
     def within(self, prepared: _RbfBlock) -> Array:
         n = len(prepared.rows)
         K = np.empty((n, n))
-        rbf_within(prepared.rows, self.gamma, K)
+        rbf_within(prepared.rows, self.base_two, K)
         return K
 
     def augmented(self, prepared: _RbfBlock) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers._stream_panels import lanes
 
 _FIRST_CAPACITY = 64
 
@@ -35,6 +36,41 @@ class DenseRows:
 
     def move(self, source: int, target: int) -> None:
         self.array[target] = self.array[source]
+
+
+class Panels:
+    """Vectors packed for `_stream_panels`: ``array[v // lanes, :, v % lanes]`` is vector v."""
+
+    def __init__(self, width: int, dtype: Any) -> None:
+        self.lanes = lanes(np.dtype(dtype))
+        self.array = np.zeros((0, width, self.lanes), dtype=dtype)
+
+    def reserve(self, capacity: int, n: int) -> None:
+        used = -(-n // self.lanes)
+        # zeros: the places after the last vector are multiplied too
+        grown = np.zeros((-(-capacity // self.lanes), *self.array.shape[1:]), self.array.dtype)
+        grown[:used] = self.array[:used]
+        self.array = grown
+
+    def put(self, places: Any, rows: Array) -> None:
+        """Set the vectors at `places`, an index array."""
+        self.array[places // self.lanes, :, places % self.lanes] = rows
+
+    def append(self, rows: Array, n: int) -> None:
+        self.put(np.arange(n, n + len(rows)), rows)
+
+    def keep(self, mask: BoolArray, n: int) -> None:
+        kept = np.flatnonzero(mask)
+        rows = self.array[kept // self.lanes, :, kept % self.lanes]
+        self.put(np.arange(len(kept)), rows)
+
+    def move(self, source: int, target: int) -> None:
+        row = self.array[source // self.lanes, :, source % self.lanes]
+        self.array[target // self.lanes, :, target % self.lanes] = row
+
+    def used(self, n: int) -> Array:
+        """The panels of the first `n` vectors."""
+        return self.array[: -(-n // self.lanes)]
 
 
 class SparseRows:
@@ -86,7 +122,7 @@ class VectorStore:
         How many there are.
     rows : DenseRows or SparseRows
         The vectors as the user gave them.
-    augmented : DenseRows or None
+    augmented : Panels or None
         The vectors in the form one matrix product turns into exponents (Gaussian kernel).
     largest : float
         A bound on ``gamma |z|²`` over all augmented vectors.
@@ -101,7 +137,7 @@ class VectorStore:
     ) -> None:
         self.n = 0
         self.rows: Any = SparseRows(width, dtype) if is_sparse else DenseRows(width, dtype)
-        self.augmented = DenseRows(augmented, dtype) if augmented else None
+        self.augmented = Panels(augmented, dtype) if augmented else None
         self.largest = 0.0
         self.coef = np.zeros((n_problems, 0))
         self.kxx = np.empty(0)
@@ -204,6 +240,44 @@ class VectorStore:
     def vectors(self) -> Any:
         return self.rows.view(self.n)
 
-    def augmented_vectors(self) -> Array:
+    def panels(self) -> Array:
         assert self.augmented is not None
-        return self.augmented.view(self.n)
+        return self.augmented.used(self.n)
+
+    def replace(self, index: int, row: Array, augmented: Array) -> None:
+        """Put another vector in the place of one (Gaussian kernel)."""
+        assert self.augmented is not None
+        self.rows.view(self.n)[index] = row
+        self.augmented.put(np.array([index]), augmented)
+        self.note_size(augmented)
+
+    def state(self) -> dict[str, Any]:
+        """The vectors and what is stored with them, as arrays and numbers."""
+        n = self.n
+        state: dict[str, Any] = {
+            "n": n,
+            "capacity": self.capacity,
+            "coef": self.coef[:, :n],
+            "kxx": self.kxx[:n],
+            "position": self.position[:n],
+            "code": self.code[:n],
+        }
+        vectors = self.vectors()
+        if isinstance(self.rows, DenseRows):
+            return state | {"rows": vectors}
+        return state | {
+            "data": vectors.data,
+            "indices": vectors.indices,
+            "indptr": vectors.indptr,
+            "room": len(self.rows.data),
+        }
+
+    def restore(self, state: dict[str, Any]) -> Any:
+        """Make the room a `state` had, and return its vectors, which are not added yet."""
+        n = int(state["n"])
+        self.resize(int(state["capacity"]))
+        if "rows" in state:
+            return np.asarray(state["rows"], dtype=self.rows.array.dtype)
+        self.rows.reserve_entries(int(state["room"]))
+        parts = (state["data"], state["indices"], state["indptr"])
+        return sparse.csr_matrix(parts, shape=(n, self.rows.width))

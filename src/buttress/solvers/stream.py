@@ -1,10 +1,10 @@
 """Exact block-wise online kernel learning.
 
 A stream is taken in blocks. The kernel of a block's rows with the vectors stored so far is
-one matrix product; what the rows of a block do to each other is worked off row by row in a
-compiled loop. The result is that of one-by-one processing: the same support positions, and
-coefficients that differ by rounding only, whatever the block size and however the stream is
-cut into calls.
+one matrix product, shared by the threads; what the rows of a block do to each other is worked
+off row by row in a compiled loop. The result is that of one-by-one processing: the same support
+positions, and coefficients that differ by rounding only, whatever the block size and however the
+stream is cut into calls.
 
 The four update rules are those of the PA-RAMP paper's comparison. With ``f`` the model before
 the row ``(x, y)``, ``z = y f(x)``, no bias:
@@ -42,12 +42,15 @@ from buttress.solvers._stream_rules import (
     rule_numbers,
 )
 from buttress.solvers._stream_similarity import GramSource, KernelSource, RbfSource, Source
-from buttress.solvers._stream_store import DenseRows, VectorStore
+from buttress.solvers._stream_store import VectorStore
 from buttress.solvers._stream_threads import own_threads, scratch
 
 __all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "PerceptronRule"]
 
 _PREDICT_ENTRIES = 8_000_000
+# Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
+# hundred thousand kernel values.
+_TOGETHER = 4
 
 # Saved models name a rule by its public home.
 for _rule in (PARampRule, PerceptronRule, PegasosRule, NormaRule):
@@ -73,6 +76,7 @@ class OnlineModel:
         The largest number of support vectors.
     budget_policy : {"merge", "project", "forget", "forget_oldest"}
     block_size : int
+        Rows taken at a time; four times as many where no old coefficient changes.
     gram : array, optional
         The Gram matrix of the whole stream, with ``kernel.name == "precomputed"``; rows are
         then row numbers in one column.
@@ -105,7 +109,7 @@ class OnlineModel:
         # A budget bounds the memory of dense vectors too, and merging needs them.
         self.is_sparse = is_sparse and budget is None
         self.source = _make_source(kernel, n_features, self.is_sparse, gram)
-        augmented = n_features + 2 if isinstance(self.source, RbfSource) else 0
+        augmented = n_features + 1 if isinstance(self.source, RbfSource) else 0
         self.store = VectorStore(
             n_features, n_problems, dtype, is_sparse=self.is_sparse, augmented=augmented
         )
@@ -141,9 +145,10 @@ class OnlineModel:
             learn = self._learn_linear
         else:
             learn = self._learn_revising if self.revises else self._learn_appending
+        step = self.block_size * (1 if self.revises or self.weights is not None else _TOGETHER)
         with own_threads():
-            for start in range(0, n, self.block_size):
-                rows = slice(start, min(start + self.block_size, n))
+            for start in range(0, n, step):
+                rows = slice(start, min(start + step, n))
                 block = X[rows] if start or rows.stop < n else X
                 if sparse.issparse(block) and not self.is_sparse:
                     block = block.toarray()
@@ -340,50 +345,26 @@ class OnlineModel:
 
     def state(self) -> dict[str, Any]:
         """Everything `restore` needs, as arrays and numbers."""
-        store, rows = self.store, self.store.rows
         state: dict[str, Any] = {
-            "n": store.n,
-            "capacity": store.capacity,
-            "coef": store.coef[:, : store.n],
-            "kxx": store.kxx[: store.n],
-            "position": store.position[: store.n],
-            "code": store.code[: store.n],
             "t": self.t,
             "seen": self.seen,
             "size": self.size,
             "largest_root": self.largest_root,
         }
-        if isinstance(rows, DenseRows):
-            state["rows"] = rows.view(store.n)
-        else:
-            vectors = rows.view(store.n)
-            state |= {
-                "data": vectors.data,
-                "indices": vectors.indices,
-                "indptr": vectors.indptr,
-                "room": len(rows.data),
-            }
         if self.weights is not None:
             state["weights"] = self.weights
         if self.budget is not None and self.budget.inverse is not None:
             state["inverse"] = self.budget.inverse
             state["inverse_age"] = self.budget.age
-        return state
+        return self.store.state() | state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state` of a model made with the same arguments."""
-        store, n = self.store, int(state["n"])
-        store.resize(int(state["capacity"]))
-        if "rows" in state:
-            rows = np.asarray(state["rows"], dtype=self.dtype)
-        else:
-            parts = (state["data"], state["indices"], state["indptr"])
-            rows = sparse.csr_matrix(parts, shape=(n, store.rows.width))
-            store.rows.reserve_entries(int(state["room"]))
-        if n:
+        rows = self.store.restore(state)
+        if rows.shape[0]:
             augmented = self.source.augmented(self.source.prepare(rows))
             numbers = (state["coef"], state["kxx"], state["position"], state["code"])
-            store.append(rows, augmented, *numbers)
+            self.store.append(rows, augmented, *numbers)
         self.t = int(state["t"])
         self.seen = np.array(state["seen"], dtype=np.bool_)
         self.size = np.array(state["size"], dtype=np.float64)
