@@ -59,6 +59,21 @@ def test_scores_are_those_of_single_fits(noisy, solver, kernel, r):
     assert model.solver_ == solver
 
 
+@pytest.mark.parametrize("gamma", [0.02, 0.2])
+def test_columns_agree_with_newton_where_the_kernel_is_nearly_singular(gamma):
+    # few features and label noise: coefficients are huge and cancel at small penalties
+    X, y = make_classification(
+        260, 3, n_informative=3, n_redundant=0, flip_y=0.2, class_sep=0.5, random_state=1
+    )
+    options = {"alphas": 25, "gamma": gamma, "n_jobs": 2}
+    newton, batched = (
+        LeakyHockeyStickClassifierCV(solver=solver, **options).fit(X, y)
+        for solver in ("newton", "batched")
+    )
+    np.testing.assert_array_equal(batched.cv_results_["scores"], newton.cv_results_["scores"])
+    assert batched.duality_gap_ <= 1e-8
+
+
 @pytest.mark.parametrize("solver", ["newton", "batched"])
 def test_the_whole_path_is_optimal(noisy, solver):
     X, y = noisy

@@ -8,8 +8,9 @@ with weighted mean. Two exact methods serve it. *Newton's method* down the path 
 (`_newton`) suits small samples, few features and single penalties. *Conjugate directions* on
 all problems and penalties as columns of one matrix suit everything larger, and their work is
 matrix products in single precision: in kernel form (`_kernel_columns`) with the Gram matrix and
-a model of its leading part, in feature form (`_columns`) with one eigenbasis for all of them. For the leaky hockey stick family both stop at the scaling tail: once all
-margins are at least one, the solution at smaller penalties is a known multiple.
+a model of its leading part, in feature form (`_columns`) with one eigenbasis for all of them. For
+the leaky hockey stick family both stop at the scaling tail: once all margins are at least one,
+the solution at smaller penalties is a known multiple.
 """
 
 from __future__ import annotations
