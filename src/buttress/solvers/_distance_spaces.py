@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray
 from buttress._compile import compiled
@@ -106,6 +107,14 @@ class KernelFactor:
         self.solved = solve_cholesky(self.cholesky, self.e)
         # set when refining it for another problem took long
         self.tired = False
+        self._rounded: NDArray[np.float32] | None = None
+
+    def rounded(self) -> NDArray[np.float32]:
+        """The Cholesky factor in single precision, enough for a preconditioner."""
+        if self._rounded is None:
+            self._rounded = np.zeros(self.cholesky.shape, dtype=np.float32)
+            round_lower(self.cholesky, self._rounded)
+        return self._rounded
 
     def descent(self, *functions: Function) -> list[Function]:
         """``-H^-1 f`` for every function."""
@@ -219,3 +228,11 @@ def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out
             for j in range(i + 1):
                 out[i, j] = a * root[j] * K[k, rows[j]]
         out[i, i] += 1.0
+
+
+@compiled()
+def round_lower(factor: Array, out: NDArray[np.float32]) -> None:
+    """Copy the lower triangle in single precision; what stands above it was never written."""
+    for i in range(len(factor)):
+        for j in range(i + 1):
+            out[i, j] = factor[i, j]
