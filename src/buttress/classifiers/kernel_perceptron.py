@@ -34,8 +34,8 @@ class KernelPerceptron(BaseOnlineClassifier):
         that size), or the one of smallest coefficients (the oldest among equals) or the
         oldest is dropped (O(budget)).
     block_size : int, default=64
-        Rows whose kernel values are computed by one matrix product. It changes the speed,
-        not the model.
+        Rows taken at a time, and four times as many without a budget when a call brings them.
+        It changes the speed, not the model.
     window : int, default=1000
         Labelled rows that `windowed_error_` looks back on.
     drift : {None, "page-hinkley"}, default=None

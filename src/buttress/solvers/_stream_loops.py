@@ -13,7 +13,8 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
-from buttress.solvers._stream_exp import FAST, power64
+from buttress.kernels._exponential import FAST
+from buttress.solvers._stream_exp import power64
 
 PA_RAMP, PERCEPTRON, PEGASOS, NORMA = 0, 1, 2, 3
 

@@ -14,12 +14,8 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.solvers._stream_exp import (
-    FAST,
-    powers_of_two,
-    weighted_powers_32,
-    weighted_powers_64,
-)
+from buttress.kernels._exponential import FAST
+from buttress.solvers._stream_exp import powers_of_two, weighted_powers_32, weighted_powers_64
 from buttress.solvers._stream_panels import GROUP, TILE, four_rows, one_row
 
 # Inner loops hand over whole arrays with indices, and those of all threads to nothing but
