@@ -111,7 +111,8 @@ def _plane_search(
     t, kappa = np.empty_like(u), np.empty_like(u)
     for k in range(a.shape[0]):
         p = problem[k]
-        ad, ae, dd, de, ee, qd = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        ad, ae, dd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
+        de, ee, qd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         shift_d, shift_e = np.float32(d0[k]), np.float32(e0[k])
         for low in range(0, n, _BLOCK):
             m = min(_BLOCK, n - low)
@@ -128,8 +129,12 @@ def _plane_search(
                 b5 += last[i] * ke
                 b6 += residual[i] * kd
                 along[i] = kd + shift_d
-            ad, ae, dd = ad + b1, ae + b2, dd + b3
-            de, ee, qd = de + b4, ee + b5, qd + b6
+            ad += b1
+            ae += b2
+            dd += b3
+            de += b4
+            ee += b5
+            qd += b6
         decrement[k] = abs(qd + slope0[k] * d0[k])
         first, second, promise = 0.0, 0.0, 0.0
         try1, try2 = 0.0, 0.0
