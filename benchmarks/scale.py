@@ -376,7 +376,7 @@ def main() -> None:
         work: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "pass": lambda: [one_pass(big, 500, folder)],
             "path": lambda: [path(big, 500, folder)],
-            "growth": lambda: growth((big // 10, big // 3, big), 200, folder),
+            "growth": lambda: growth((big // 10, big // 3, big), 500, folder),
             "dask": lambda: dask_speed(big // 2, 300, folder),
             "peers": lambda: [
                 line for n in ((5_000,) if quick else (20_000, 100_000)) for line in peers(n, 300)
