@@ -76,7 +76,7 @@ def path_against_fit(n: int, n_jobs: int) -> list[dict[str, object]]:
         fit, _ = seconds(lambda: single.fit(X, y), 3)  # noqa: B023
         for jobs in sorted({1, n_jobs}):
             search = UncertaintySetClassifierCV(radii, h=h, cv=5, n_jobs=jobs)
-            path, _ = seconds(lambda: search.fit(X, y), 2)  # noqa: B023
+            path, _ = seconds(lambda: search.fit(X, y), 3)  # noqa: B023
             rows.append(
                 {
                     "n": n,

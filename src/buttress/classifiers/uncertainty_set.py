@@ -154,10 +154,10 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
 
         min -2 rho + (1/M) sum_i w_i l(rho - y_i (f(x_i) + b))   s.t. ||f|| <= radius
 
-    and its dual the distance of two sets [1]_. A fit takes 4 to 10 Cholesky factorisations of
-    order n (n^3/3 operations each; n r^2 when the rows have rank r in feature space) and n^2
-    memory. Where the two sets meet, f is not zero: the norm constraint is then inactive, and f
-    solves the primal problem without it.
+    and its dual the distance of two sets [1]_. A fit takes 4 to 10 Newton steps and n^2
+    memory; a step costs at most one Cholesky factorisation (n^3/3 operations; n r^2 when the rows
+    have rank r in feature space). Where the two sets meet, f is not zero: the norm constraint is
+    then inactive, and f solves the primal problem without it.
 
     References
     ----------

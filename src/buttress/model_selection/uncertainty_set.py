@@ -86,8 +86,9 @@ n_features_in_, feature_names_in_
     Notes
     -----
     One Gram matrix per width; a fold is a pair of index sets into it. In a fold the radii are
-    solved from small to large, each started from the one before: about three Newton steps
-    (n^3/3 operations each) per radius.
+    solved from small to large, each started from the one before: one to three Newton steps per
+    radius, of which most refine an older factorisation (n^2 operations) instead of making one
+    (n^3/3).
 
     Examples
     --------

@@ -58,22 +58,32 @@ class RefinedFactor:
         p, rz = z, np.sum(r * z, axis=1)
         # the accuracy of the first, a step, and that of the tangent that may follow it
         goal, steps = np.array(self.accuracy[: len(r)]) ** 2 * rz, 0
+        unsolved = np.arange(len(r))
         while True:
             steps += 1
             image = self._product(p)
             curved = np.sum(p * image, axis=1)
             length = np.divide(rz, curved, out=np.zeros_like(rz), where=curved > 0)[:, None]
-            x += length * p
+            x[unsolved] += length * p
             r -= length * image
             z = self._precondition(r)
             new = np.sum(r * z, axis=1)
-            if (new <= goal).all():
+            going = new > goal
+            if not going.any():
                 break
             if steps == _MAX_STEPS:
                 self.old.tired = True
                 return None
             p = z + np.divide(new, rz, out=np.zeros_like(rz), where=rz > 0)[:, None] * p
             rz = new
+            if not going.all():
+                unsolved, p, r, rz, goal = (
+                    unsolved[going],
+                    p[going],
+                    r[going],
+                    rz[going],
+                    goal[going],
+                )
         self.old.tired = steps > _TIRED
         found = []
         for f, s in zip(functions, x, strict=True):
@@ -82,10 +92,9 @@ class RefinedFactor:
         return found
 
     def _product(self, v: Array) -> Array:
-        out = np.empty_like(v)
-        for k, row in enumerate(v):
-            np.multiply(self.root, self.old.K @ (self.root * row), out=out[k])
-        return v + self.scale * out
+        image = np.empty_like(v)
+        multiply_rows(self.old.K, self.root * v, image)
+        return v + (self.scale * self.root) * image
 
     def _apply_old(self, v: Array) -> Array:
         out = v.copy()
@@ -97,6 +106,28 @@ class RefinedFactor:
     def _precondition(self, r: Array) -> Array:
         z = self._apply_old(r)
         return np.asarray(z - np.linalg.solve(self.gram, self.e @ z.T).T @ self.solved)
+
+
+@compiled(fastmath=True)
+def multiply_rows(K: Array, v: Array, out: Array) -> None:
+    """``out = v K`` for a symmetric matrix and one or two rows, reading the matrix once."""
+    n = len(K)
+    if len(v) == 1:
+        for i in range(n):
+            row, a = K[i], v[0]
+            first = 0.0
+            for j in range(n):
+                first += row[j] * a[j]
+            out[0, i] = first
+    else:
+        for i in range(n):
+            row, a, b = K[i], v[0], v[1]
+            first, second = 0.0, 0.0
+            for j in range(n):
+                first += row[j] * a[j]
+                second += row[j] * b[j]
+            out[0, i] = first
+            out[1, i] = second
 
 
 @compiled(fastmath=True)

@@ -76,7 +76,7 @@ def solve_distance(
 
     Notes
     -----
-    Newton steps in ``f`` and the multiplier together, about 10 in all; a step costs one
+    Newton steps in ``f`` and the multiplier together, 4 to 10 in all; a step costs at most one
     Cholesky factorisation: n^3/3 operations in kernel form, n r^2 for points of rank r.
     Hinge-shaped losses are solved by an interior-point method on the dual, about 15
     factorisations.
