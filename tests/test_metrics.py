@@ -20,14 +20,13 @@ from sklearn.preprocessing import StandardScaler
 from buttress.metrics import (
     Estimate,
     accepted_accuracy,
-    answers,
     area_under_risk_coverage,
-    confidence_scores,
     reject_risk,
     reject_scorer,
     rejection_rate,
     risk_coverage_curve,
 )
+from buttress.metrics._scorer import answers, confidence_scores
 
 
 class Shy(ClassifierMixin, BaseEstimator):

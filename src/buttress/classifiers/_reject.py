@@ -15,7 +15,7 @@ from buttress.classifiers._base import BaseKernelClassifier
 from buttress.classifiers._kernel_source import kernel_source
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._training import TrainingSet
-from buttress.metrics import half_gap
+from buttress.metrics._scorer import half_gap
 from buttress.solvers.kernel_rows import KernelMatrix
 
 # Share of the rows kept out of training when the band is set for a coverage.

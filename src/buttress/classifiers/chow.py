@@ -19,7 +19,7 @@ from buttress._arrays import Array, BoolArray
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._reject import RejectMixin, coverage_threshold, held_out_rows
-from buttress.metrics import half_gap
+from buttress.metrics._scorer import half_gap
 
 
 class ChowRejector(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

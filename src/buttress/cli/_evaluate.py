@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._progress import progress
 from buttress.cli._models import TITLES, make_estimator
-from buttress.metrics import Estimate, accepted_accuracy, half_gap, reject_risk
+from buttress.metrics import Estimate, accepted_accuracy, reject_risk
+from buttress.metrics._scorer import half_gap
 from buttress.tables import Table, TableClassifier
 
 Folds = Sequence[tuple[IntArray, IntArray]]

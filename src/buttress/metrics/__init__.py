@@ -8,24 +8,13 @@ trade-off that a score of confidence allows.
 
 from buttress.metrics._counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
 from buttress.metrics._risk_coverage import area_under_risk_coverage, risk_coverage_curve
-from buttress.metrics._scorer import (
-    RejectScorer,
-    answers,
-    confidence_scores,
-    final_step,
-    half_gap,
-    reject_scorer,
-)
+from buttress.metrics._scorer import RejectScorer, reject_scorer
 
 __all__ = [
     "Estimate",
     "RejectScorer",
     "accepted_accuracy",
-    "answers",
     "area_under_risk_coverage",
-    "confidence_scores",
-    "final_step",
-    "half_gap",
     "reject_risk",
     "reject_scorer",
     "rejection_rate",

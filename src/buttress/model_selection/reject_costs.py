@@ -19,7 +19,7 @@ from buttress.classifiers._parameters import check_number
 from buttress.classifiers._reject import BaseRejectClassifier
 from buttress.classifiers._training import TrainingSet, _with_class_weight
 from buttress.classifiers.chow import ChowRejector
-from buttress.metrics import answers
+from buttress.metrics._scorer import answers
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.solvers.kernel_rows import KernelMatrix
 

@@ -51,6 +51,7 @@ _OWN = frozenset(
         "buttress.solvers._stream_similarity.KernelSource",
         "buttress.solvers._stream_similarity.RbfSource",
         "buttress.solvers._stream_store.DenseRows",
+        "buttress.solvers._stream_store.Panels",
         "buttress.solvers._stream_store.SparseRows",
         "buttress.solvers._stream_store.VectorStore",
         "buttress.solvers.stream.NormaRule",
