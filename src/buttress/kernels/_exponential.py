@@ -99,11 +99,11 @@ def exp32(x: Any) -> Any:
 
 @compiled(fastmath=FAST)
 def exp_in_place_64(E: Array) -> None:
-    """Replace every entry of a float64 matrix of exponents by its exponential."""
+    """Replace exponents, which only rounding makes positive, by their exponentials."""
     n, m = E.shape
     for i in range(n):
         for j in range(m):
-            E[i, j] = exp64(E[i, j])
+            E[i, j] = exp64(min(E[i, j], 0.0))
 
 
 @compiled(fastmath=FAST)
@@ -112,4 +112,4 @@ def exp_in_place_32(E: Array) -> None:
     n, m = E.shape
     for i in range(n):
         for j in range(m):
-            E[i, j] = exp32(E[i, j])
+            E[i, j] = exp32(min(E[i, j], np.float32(0.0)))

@@ -14,31 +14,14 @@ import numpy as np
 from scipy import linalg, sparse
 
 from buttress._arrays import Array
-from buttress._compile import compiled
 from buttress._threads import one_blas_thread
-from buttress.kernels._exponential import FAST, exp32, exp64
+from buttress.kernels._exponential import exp_in_place_32, exp_in_place_64
 from buttress.kernels.gram import Kernel
 
 # Directions of the landmarks' Gram matrix below this share of the largest are left out. They hold
 # nothing that a classifier needs, and their inverse would blow rounding up: with this cut sums
 # over differently cut blocks give the same coefficients to about nine digits.
 _CUT = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-7}
-
-
-@compiled(fastmath=FAST)
-def _exponentials_64(E: Array) -> None:
-    """Replace exponents, which only rounding makes positive, by their exponentials."""
-    for i in range(E.shape[0]):
-        for j in range(E.shape[1]):
-            E[i, j] = exp64(min(E[i, j], 0.0))
-
-
-@compiled(fastmath=FAST)
-def _exponentials_32(E: Array) -> None:
-    """The float32 version of `_exponentials_64`."""
-    for i in range(E.shape[0]):
-        for j in range(E.shape[1]):
-            E[i, j] = exp32(min(E[i, j], np.float32(0.0)))
 
 
 class FeatureMap(Protocol):
@@ -160,7 +143,7 @@ class NystroemMap:
         np.einsum("ij,ij->i", rows, rows, out=augmented[:, p])
         augmented[:, p + 1] = 1.0
         K = np.matmul(augmented, self._exponent.astype(X.dtype, copy=False), out=out)
-        (_exponentials_32 if K.dtype == np.float32 else _exponentials_64)(K)
+        (exp_in_place_32 if K.dtype == np.float32 else exp_in_place_64)(K)
         return np.asarray(K)
 
 
