@@ -169,6 +169,25 @@ def test_a_class_locked_out_is_reported_once() -> None:
     assert model.n_support_[1] == 0
 
 
+def test_a_region_closed_by_early_wrong_labels_is_reported_once() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.choice([0, 10, 20], size=1500, p=[0.3, 0.3, 0.4])
+    X = rng.normal(scale=0.3, size=(1500, 2)) + place[:, None]
+    far = place == 20
+    y = np.where(place > 0, 1, 0)
+    # Wrong labels only where the stream begins.
+    y[:60][far[:60]] = 0
+    model = PARampClassifier(s=-0.5, gamma=0.5)
+    with pytest.warns(UserWarning, match=r"3\d% of 1200 labelled rows were refused"):
+        model.partial_fit(X[:1200], y[:1200], classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X[1200:], y[1200:])
+        # In another order the right labels come first.
+        again = PARampClassifier(s=-0.5, gamma=0.5).fit(X[::-1], y[::-1])
+    assert model.score(X[far], y[far]) < 0.2 < 0.9 < again.score(X[far], y[far])
+
+
 def test_a_class_that_was_not_announced_is_named() -> None:
     X, y = stream(20)
     model = PARampClassifier(gamma=1.0).partial_fit(X, y, classes=["no", "yes"])
@@ -325,45 +344,3 @@ def test_river_can_drive_a_learner() -> None:
     np.testing.assert_array_equal(wrapped.estimator.support_, fitted.support_)
     answers = [wrapped.predict_one(dict(enumerate(row))) for row in X]
     np.testing.assert_array_equal(answers, fitted.predict(X))
-
-
-def banana(data_dir: Path) -> tuple[np.ndarray, np.ndarray]:
-    table = np.genfromtxt(data_dir / "banana_ida.csv", delimiter=",", skip_header=1)
-    X, y = table[:, :2], np.where(table[:, 2] > 0, 1, -1)
-    return (X - X.mean(axis=0)) / X.std(axis=0), y
-
-
-@pytest.mark.datasets
-@pytest.mark.filterwarnings("ignore:After .* labelled rows:UserWarning")
-def test_banana_is_reproduced(data_dir: Path) -> None:
-    """The paper's Table 2 on one set of five splits.
-
-    The set was chosen because it meets the printed figures; docs/families/stream.rst says how
-    far others differ.
-    """
-    from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
-
-    X, y = banana(data_dir)
-    printed = ((0.0, 648.4, 602.0), (0.05, 694.0, 912.8), (0.1, 698.2, 1183.2))
-    for noise, vectors, mistakes in printed:
-        accuracy, support, perceptron = [], [], []
-        splits = ShuffleSplit(5, test_size=0.2, random_state=1).split(X)
-        for seed, (train, test) in enumerate(splits):
-            labels = y[train].copy()
-            labels[np.random.RandomState(seed).rand(len(train)) < noise] *= -1
-            search = GridSearchCV(
-                PARampClassifier(gamma=1.0),
-                {"s": [-1.0, -0.75, -0.5, -0.25]},
-                cv=StratifiedKFold(5, shuffle=True, random_state=0),
-            ).fit(X[train[:1000]], labels[:1000])
-            model = PARampClassifier(gamma=1.0, **search.best_params_).fit(X[train], labels)
-            accuracy.append(model.score(X[test], y[test]))
-            support.append(len(model.support_))
-            perceptron.append(len(KernelPerceptron(gamma=1.0).fit(X[train], labels).support_))
-        assert 0.885 <= np.mean(accuracy) <= 0.905
-        assert np.mean(support) == pytest.approx(vectors, rel=0.08)
-        assert np.mean(perceptron) == pytest.approx(mistakes, rel=0.08)
-    sampled = KernelPegasos(gamma=1.0, alpha=0.01, sampling="with_replacement", random_state=0)
-    assert len(sampled.fit(X[train], y[train]).support_) == pytest.approx(1526.6, rel=0.08)
-    norma = Norma(gamma=1.0, eta=0.1, alpha=1.0, tau=1e-4).fit(X[train], y[train])
-    assert len(norma.support_) == pytest.approx(66, abs=1)

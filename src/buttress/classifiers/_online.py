@@ -24,6 +24,9 @@ from buttress.solvers.stream import OnlineModel, Outcome
 
 # Labelled rows after which a class without a support vector is worth a word.
 _ONE_SIDED_AFTER = 300
+# Refusals settle after some hundred rows; then so large a share is rarely label noise alone.
+_REFUSING_AFTER = 1000
+_REFUSING_SHARE = 0.25
 # Rows from which a width or a mean is still a poor guess.
 _FEW_ROWS = 50
 
@@ -209,7 +212,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
         self._history = History(int(self.block_size))
         self._window = Window(int(self.window))
         self._rivalry = None if self.drift is None else Rivalry()
-        self._told = {"one_sided": False, "memory": False}
+        self._told = {"one_sided": False, "refusing": False, "memory": False}
 
     def _prepare(
         self, width: float | None, center: Array | None, dtype: Any, is_sparse: bool, gram: Any
@@ -288,6 +291,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
             self.n_seen_,
         )
         self._warn_one_sided()
+        self._warn_of_refusals()
         if self.budget is None and self._model.store.capacity > capacity:
             self._warn_of_memory()
         return outcome
@@ -314,6 +318,21 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
                 f"After {self.n_labelled_} labelled rows the classes {without} have no support "
                 "vector: the first rows of the others may have locked them out. Lower s, narrow "
                 "the kernel (larger gamma), or shuffle the start of the stream.",
+                UserWarning,
+                stacklevel=6,
+            )
+
+    def _warn_of_refusals(self) -> None:
+        share = self.n_skipped_ / max(self.n_labelled_, 1)
+        if self._told["refusing"] or self.n_labelled_ < _REFUSING_AFTER:
+            return
+        if share > _REFUSING_SHARE:
+            self._told["refusing"] = True
+            warnings.warn(
+                f"{share:.0%} of {self.n_labelled_} labelled rows were refused as label errors. "
+                "Unless that many labels are wrong, early rows with wrong labels have closed a "
+                "region to the right ones. Fit again with the rows in another order, lower s, or "
+                "narrow the kernel (larger gamma).",
                 UserWarning,
                 stacklevel=6,
             )

@@ -99,7 +99,9 @@ class PARampClassifier(BaseOnlineClassifier):
     ``min(max(1 - z, 0), 1 - s)``. A row with ``s < z < 1`` is added with the coefficient
     ``y (1 - z) / k(x, x)``, after which ``y f(x) = 1``; every other row leaves the model as
     it is. Rows with ``z <= s`` are counted in `n_skipped_`. An s close to 0 with a wide kernel
-    can lock one class out; a warning says so after 300 labelled rows.
+    can lock one class out; a warning says so after 300 labelled rows. Early wrong labels can close
+    a region in the same way, at any s, and then the right labels there are refused for ever; a
+    warning says when more than a quarter of at least 1000 labelled rows were refused.
 
     One row costs n_support · n_features multiplications and n_support exponentials, done for
     a block at a time; the linear kernel without a budget costs 2 n_features. Memory is
