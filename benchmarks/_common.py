@@ -79,3 +79,38 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value)
+
+
+class Cells:
+    """Finished cells of a long benchmark, appended to a file one by one.
+
+    Parameters
+    ----------
+    name : str
+        The cells are kept in results/NAME_cells.jsonl.
+    fresh : bool
+        Forget the cells of earlier runs.
+    """
+
+    def __init__(self, name: str, fresh: bool) -> None:
+        RESULTS.mkdir(exist_ok=True)
+        self.path = RESULTS / f"{name}_cells.jsonl"
+        if fresh:
+            self.path.unlink(missing_ok=True)
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        found = [json.loads(line) for line in lines]
+        self.scores = {tuple(record["cell"]): record["scores"] for record in found}
+
+    def get(self, key: tuple[Any, ...], work: Callable[..., dict[str, float]]) -> dict[str, float]:
+        """The scores of the cell, by ``work(*key)`` if they are not known."""
+        if key not in self.scores:
+            self.scores[key] = work(*key)
+            with self.path.open("a") as file:
+                file.write(json.dumps({"cell": key, "scores": self.scores[key]}) + "\n")
+        return self.scores[key]
+
+
+def difference(cells: Sequence[dict[str, float]], ours: str, theirs: str) -> str:
+    """The mean difference of two scores and its standard error over the cells."""
+    gain = np.array([scores[ours] - scores[theirs] for scores in cells])
+    return f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"

@@ -13,7 +13,6 @@ python benchmarks/noise.py [--quick] [--sets NAME ...] [--splits N] [--kinds KIN
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -31,7 +30,7 @@ from sklearn.model_selection import (
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from _common import RESULTS, report
+from _common import Cells, difference, report
 from buttress import LeakyHockeyStickClassifierCV, RampClassifierCV
 from buttress.datasets import flip_labels, load_dataset
 
@@ -164,27 +163,6 @@ def cell(name: str, seed: int, kind: str) -> dict[str, float]:
     return {key: float(value) for key, value in scores.items()}
 
 
-class Cells:
-    """Finished cells, appended to a file one by one."""
-
-    def __init__(self, name: str, fresh: bool) -> None:
-        RESULTS.mkdir(exist_ok=True)
-        self.path = RESULTS / f"{name}_cells.jsonl"
-        if fresh:
-            self.path.unlink(missing_ok=True)
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        found = [json.loads(line) for line in lines]
-        self.scores = {tuple(record["cell"]): record["scores"] for record in found}
-
-    def get(self, name: str, seed: int, kind: str) -> dict[str, float]:
-        key = (name, seed, kind)
-        if key not in self.scores:
-            self.scores[key] = cell(name, seed, kind)
-            with self.path.open("a") as file:
-                file.write(json.dumps({"cell": key, "scores": self.scores[key]}) + "\n")
-        return self.scores[key]
-
-
 COLUMNS = ("ramp", "leaky", "svc", "forest", "boosting", "cleanlab")
 DETECTION = ("AP ", "noise found", "named", "false share")
 
@@ -206,12 +184,6 @@ def tables(kind: str, cells: list[dict[str, float]]) -> tuple[dict[str, Any], di
     return accuracy, {"noise": kind, **found} if found else {}
 
 
-def difference(cells: list[dict[str, float]], ours: str, theirs: str) -> str:
-    """The mean difference and its standard error over the cells."""
-    gain = np.array([scores[ours] - scores[theirs] for scores in cells])
-    return f"{gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two sets, one split")
@@ -231,9 +203,9 @@ def main() -> None:
     for seed in range(splits):
         for kind in arguments.kinds:
             for name in names:
-                cells.get(name, seed, kind)
+                cells.get((name, seed, kind), cell)
         rows = [
-            tables(k, [cells.get(s, i, k) for s in names for i in range(seed + 1)])
+            tables(k, [cells.get((s, i, k), cell) for s in names for i in range(seed + 1)])
             for k in arguments.kinds
         ]
         settings = {"sets": names, "splits": seed + 1}

@@ -4,21 +4,17 @@ Ionosphere (raw features, RBF gamma 0.125, C = 2, mu = 1, ten folds) needs BUTTR
 without it a synthetic set of the same size is used.
 
     python benchmarks/reject.py [--quick] [--time] [--docs]
-    python benchmarks/reject.py --noise     wrong labels, and the cost corrected for them
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-from copy import copy
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from _common import report, seconds
@@ -26,11 +22,9 @@ from buttress import (
     ChowRejector,
     DoubleHingeClassifier,
     DoubleRampClassifier,
-    DoubleRampClassifierCV,
     GeneralizedHingeClassifier,
     cross_validate_reject,
 )
-from buttress.metrics import reject_risk
 
 GAMMA, C = 0.125, 2.0
 COSTS = np.linspace(0.05, 0.5, 10)
@@ -56,83 +50,13 @@ def plain_fits(X: np.ndarray, y: np.ndarray, folds: list[tuple[np.ndarray, np.nd
     return wrong
 
 
-NOISE_SETS = (
-    "heart_ida", "diabetis_ida", "german_ida", "banana_ida", "waveform_ida", "sonar",
-    "ionosphere", "qsar_biodeg", "vertebral_2c", "bupa",
-)  # fmt: skip
-
-
-def load_set(name: str) -> tuple[np.ndarray, np.ndarray]:
-    folder = Path(os.environ["BUTTRESS_DATA"])
-    record = {r["name"]: r for r in json.loads((folder / "index.json").read_text())}[name]
-    table = np.genfromtxt(folder / record["file"], delimiter=",", dtype=str, skip_header=1)
-    return table[:, :-1].astype(float), np.isin(table[:, -1], record["positive_label"]).astype(int)
-
-
-def under_noise(quick: bool, rate: float, splits: int, docs: bool) -> None:
-    """Mean risk on clean test rows when a share `rate` of the training labels is flipped."""
-    corrections = [("", 0.0), (", corrected cost", rate)] if rate else [("", 0.0)]
-    costs = (0.1, 0.2, 0.3, 0.4)
-    factors = (0.25, 1.0, 4.0)
-    risks: dict[str, list[list[float]]] = {}
-    for name in NOISE_SETS[: 2 if quick else None]:
-        X, y = load_set(name)
-        for seed in range(1 if quick else splits):
-            rows = train_test_split(
-                np.arange(len(y)), train_size=min(300, int(0.6 * len(y))), random_state=seed,
-                stratify=y,
-            )  # fmt: skip
-            scaler = StandardScaler().fit(X[rows[0]])
-            train, test = (scaler.transform(X[part]) for part in (rows[0], rows[1][:2000]))
-            truth = y[rows[1][:2000]]
-            rng = np.random.default_rng(seed)
-            given = np.where(rng.uniform(size=len(train)) < rate, 1 - y[rows[0]], y[rows[0]])
-            grid = {"C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
-                    "gamma": [f / X.shape[1] for f in factors]}  # fmt: skip
-            svc = GridSearchCV(SVC(), grid, cv=5).fit(train, given).best_estimator_
-            models: dict[str, list[object]] = {}
-            for method in ("sigmoid", "isotonic"):
-                chow = ChowRejector(svc, calibration=method).fit(train, given)
-                for label, shift in corrections:
-                    models[f"Chow, {method} SVC{label}"] = [
-                        copy(chow).set_params(d=d + shift * (1 - 2 * d)) for d in costs
-                    ]
-            for label, shift in corrections:
-                models[f"double ramp CV{label}"] = [
-                    DoubleRampClassifierCV(d=d + shift * (1 - 2 * d), tol=1e-4).fit(train, given)
-                    for d in costs
-                ]
-            for label, fitted in models.items():
-                risks.setdefault(label, []).append(
-                    [
-                        float(reject_risk(truth, model.predict(test), model.reject(test), d))
-                        for d, model in zip(costs, fitted, strict=True)
-                    ]
-                )
-    rows_out = [
-        {
-            "mean risk": label,
-            **{f"d={d:g}": v for d, v in zip(costs, np.mean(found, axis=0), strict=True)},
-        }
-        for label, found in risks.items()
-    ]
-    settings = {"flipped": rate, "sets": NOISE_SETS, "splits": splits}
-    report(f"reject_noise_{100 * rate:.0f}", rows_out, docs=docs, **settings)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--noise", action="store_true", help="the comparison with wrong labels")
     parser.add_argument("--quick", action="store_true", help="one repetition instead of five")
-    parser.add_argument("--splits", type=int, default=2, help="splits of every set, for --noise")
     parser.add_argument("--time", action="store_true", help="only the time, not the risks")
     parser.add_argument("--docs", action="store_true", help="write the documentation's tables")
     options = parser.parse_args()
     quick = options.quick
-    if options.noise:
-        for rate in (0.0, 0.1):
-            under_noise(quick, rate, options.splits, options.docs)
-        return
     name, X, y = load()
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
     machine = DoubleRampClassifier(C=C, gamma=GAMMA)
