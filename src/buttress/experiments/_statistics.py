@@ -113,7 +113,7 @@ def _judge(
             result["difference_in_se"] = difference / _combined(result)
         return UNKNOWN, cell.unknown
     if len(numbers) < ENOUGH_RUNS:
-        return TOO_FEW, ""
+        return TOO_FEW, f"defined in {len(numbers)} of {len(values)} runs only"
     result["difference_in_se"] = score = difference / _combined(result)
     result["chance"] = float(2 * stats.t.sf(2, len(numbers) - 1))
     if abs(score) <= 2:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray
+from buttress._threads import one_blas_thread
 from buttress.kernels import check_positive_semidefinite
 from buttress.solvers.box_qp import SharedMatrix, share_matrix
 from buttress.theory._rademacher_loops import Draw, Grid, Kept, follow, signed_risk
@@ -247,7 +247,7 @@ def rademacher_penalty(
         follow(draw, Grid(descending, tols, np.empty(0)), kept, starts[d], int(n_starts) - 1)
         return kept
 
-    with threadpool_limits(1):
+    with one_blas_thread():
         found: Sequence[Kept] = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(one)(d) for d in range(len(signs))
         )
