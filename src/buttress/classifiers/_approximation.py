@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from buttress._arrays import Array, IntArray
 from buttress.classifiers._approximation_blocks import by_blocks
 from buttress.classifiers._approximation_memory import memory_limit_bytes
-from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._parameters import check_common, check_number, check_option
 from buttress.classifiers._training import TrainingSet, _with_class_weight
 from buttress.kernels import Kernel, make_kernel, resolve_gamma
 from buttress.kernels.approximate import (
@@ -155,6 +155,7 @@ class ApproximationMixin:
 
     def _scaled_fit(self, X: Any, y: Any, sample_weight: Any, cv: Any = None) -> ScaledFit | None:
         """The data in blocks when the fit is to be approximate, else None."""
+        check_common(self)
         check_option("approximation", self.approximation, APPROXIMATIONS)
         check_number("n_components", self.n_components, "[1, inf)", integer=True)
         check_option("landmarks", self.landmarks, LANDMARK_RULES)

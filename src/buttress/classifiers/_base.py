@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from buttress._arrays import Array
+from buttress.classifiers._parameters import check_common
 from buttress.classifiers._training import TrainingSet, validate_training_set
-from buttress.kernels import Kernel, kernel_names, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, make_kernel, resolve_gamma
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -136,8 +137,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
     # -- fitting ---------------------------------------------------------------------------
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingSet:
-        if not callable(self.kernel) and self.kernel not in kernel_names():
-            make_kernel(self.kernel)  # raises, and lists the names
+        check_common(self)
         return validate_training_set(
             self,
             X,

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from buttress._arrays import Array
 from buttress.classifiers._training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.solvers.kernel_rows import KernelMatrix, KernelRowCache
+
+
+def gram_matrix(kernel: Kernel, X: Any) -> Array:
+    """The Gram matrix of the rows, refused when it has entries that are not finite.
+
+    Raises
+    ------
+    ValueError
+        When an entry overflows or is undefined, or the matrix is not positive semidefinite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel.gram(X)
+    check_finite(kernel, K)
+    return K
+
+
+def check_finite(kernel: Kernel, values: Array) -> None:
+    """Raise a ValueError when similarities (or sums of them) overflow or are undefined."""
+    # two numbers tell without a copy of the matrix; NaN passes through both
+    if not np.isfinite(np.min(values, initial=0.0) + np.max(values, initial=0.0)):
+        raise ValueError(
+            f"kernel={kernel.name!r} gives similarities that are not finite numbers on these "
+            "rows. Scale the features, and check degree, coef0 and kernel_params."
+        )
 
 
 def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> KernelMatrix:
@@ -23,7 +50,7 @@ def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> Kerne
     """
     n, itemsize = data.X.shape[0], data.X.dtype.itemsize
     if kernel.name == "precomputed" or n * n * itemsize <= cache_size * 2**20:
-        return KernelMatrix(kernel.gram(data.X))
+        return KernelMatrix(gram_matrix(kernel, data.X))
     if not kernel.always_definite:
         raise ValueError(
             f"kernel={kernel.name!r} must be checked for positive semidefiniteness on the whole "

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers._kernel_source import gram_matrix
 from buttress.classifiers._training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.losses import LeakyHockeyStick
@@ -242,7 +243,7 @@ def make_problem(
         dense = X.toarray() if sparse.issparse(X) else X
         geometry = from_rows(dense, data.weight, fit_intercept=estimator.fit_intercept)
     else:
-        geometry = from_gram(kernel.gram(X))
+        geometry = from_gram(gram_matrix(kernel, X))
     return LeakyProblem(
         data,
         kernel,

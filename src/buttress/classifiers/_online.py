@@ -13,12 +13,13 @@ from sklearn.utils.validation import validate_data
 from buttress._arrays import Array, IntArray
 from buttress.classifiers._base import BaseMarginClassifier, all_or_nothing
 from buttress.classifiers._drift import Rivalry, learn_with_rival
+from buttress.classifiers._kernel_source import check_finite
 from buttress.classifiers._online_checkpoint import COUNTERS, CheckpointMixin
 from buttress.classifiers._online_history import History, Window
 from buttress.classifiers._online_labels import answers, encode, split_labels, targets
 from buttress.classifiers._online_memory import forecast, free_memory
-from buttress.classifiers._parameters import check_number, check_option
-from buttress.kernels import Kernel, kernel_names, make_kernel, resolve_gamma
+from buttress.classifiers._parameters import check_common, check_number, check_option
+from buttress.kernels import Kernel, make_kernel, resolve_gamma
 from buttress.solvers._stream_budget import POLICIES
 from buttress.solvers.stream import OnlineModel, Outcome
 
@@ -172,8 +173,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
         self._start(self._validated(X, classes, reset=True), np.unique(classes))
 
     def _check_parameters(self, *, continuing: bool = False) -> None:
-        if not callable(self.kernel) and self.kernel not in kernel_names():
-            make_kernel(self.kernel)  # raises, and lists the names
+        check_common(self)
         if self.budget is not None:
             check_number("budget", self.budget, "[1, inf)", integer=True)
         check_option("budget_policy", self.budget_policy, POLICIES)
@@ -273,6 +273,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
             outcome, self._model, self._rival = learn_with_rival(
                 self._rivalry, self._model, self._rival, self._new_model, (X, Y, positions, codes)
             )
+        check_finite(self.kernel_, outcome.scores)
         labelled = codes >= 0
         given = answers(outcome.scores) if answered is None else answered
         mistakes = labelled & (given != codes)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
+
+from buttress.kernels import kernel_names
+from buttress.kernels.width import check_gamma
 
 
 def check_number(
@@ -44,7 +48,10 @@ def check_number(
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, wanted):
         raise ValueError(message)
     low, high = (float(end) for end in interval[1:-1].split(","))
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond the largest float
+        raise ValueError(message) from None
     above = number >= low if interval[0] == "[" else number > low
     below = number <= high if interval[-1] == "]" else number < high
     if not (above and below):
@@ -63,8 +70,118 @@ def check_option(name: str, value: Any, options: Iterable[Any]) -> None:
     ValueError: solver='magic' is not accepted: expected one of 'auto', 'mm'.
     """
     accepted = list(options)
-    if not any(value is option or value == option for option in accepted):
+    scalar = not isinstance(value, np.ndarray)  # an array would be compared entry by entry
+    if not any(value is option or (scalar and value == option) for option in accepted):
         raise ValueError(
             f"{name}={value!r} is not accepted: expected one of "
             f"{', '.join(repr(option) for option in accepted)}."
+        )
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise a ValueError unless `value` is true or false.
+
+    Examples
+    --------
+    >>> check_flag("fit_intercept", "no")
+    Traceback (most recent call last):
+    ...
+    ValueError: fit_intercept='no' is not accepted: expected True or False.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r} is not accepted: expected True or False.")
+
+
+def check_values(name: str, given: Any, interval: str) -> list[float]:
+    """A number, or several, as a list of floats that all lie in `interval`.
+
+    Examples
+    --------
+    >>> check_values("Cs", 3, "(0, inf)")
+    [3.0]
+    >>> check_values("Cs", [], "(0, inf)")
+    Traceback (most recent call last):
+    ...
+    ValueError: Cs is empty: expected at least one number in (0, inf).
+    """
+    values = _listed(given)
+    if values is None:
+        values = [given]
+    if not values:
+        raise ValueError(f"{name} is empty: expected at least one number in {interval}.")
+    return [check_number(name, value, interval) for value in values]
+
+
+def check_widths(gammas: Any) -> list[Any] | None:
+    """The widths of a search as a list; None stands for the estimator's own.
+
+    Examples
+    --------
+    >>> check_widths(0.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: gammas=0.5 is not accepted: expected None or a sequence of widths.
+    """
+    if gammas is None:
+        return None
+    widths = _listed(gammas)
+    if widths is None:
+        raise ValueError(
+            f"gammas={gammas!r} is not accepted: expected None or a sequence of widths."
+        )
+    if not widths:
+        raise ValueError("gammas is empty: expected at least one width.")
+    for width in widths:
+        check_gamma(width, where=" in gammas")
+    return widths
+
+
+def _listed(given: Any) -> list[Any] | None:
+    """The members of a sequence; None for anything else."""
+    if isinstance(given, (str, bytes, Mapping)):
+        return None
+    try:
+        return list(given)
+    except TypeError:
+        return None
+
+
+def check_common(estimator: Any) -> None:
+    """Check the parameters that mean the same in every estimator, those that it has."""
+    given = vars(estimator)
+    if "kernel" in given:
+        _check_kernel(estimator.kernel)
+    if "gamma" in given:
+        check_gamma(estimator.gamma)
+    if "degree" in given:
+        check_number("degree", estimator.degree, "[0, inf)")
+        check_number("coef0", estimator.coef0, "(-inf, inf)")
+        if not isinstance(estimator.kernel_params, (Mapping, type(None))):
+            raise ValueError(
+                f"kernel_params={estimator.kernel_params!r} is not accepted: expected None or a "
+                "dict of further arguments of the kernel."
+            )
+    if "fit_intercept" in given:
+        check_flag("fit_intercept", estimator.fit_intercept)
+    if given.get("n_jobs") is not None:
+        check_number("n_jobs", estimator.n_jobs, "(-inf, inf)", integer=True)
+        if estimator.n_jobs == 0:
+            raise ValueError("n_jobs=0 is not accepted: expected None or another whole number.")
+    if "verbose" in given and not isinstance(estimator.verbose, (bool, np.bool_)):
+        check_number("verbose", estimator.verbose, "[0, inf)", integer=True)
+    if "random_state" in given:
+        try:
+            check_random_state(estimator.random_state)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"random_state={estimator.random_state!r} is not accepted: expected None, a whole "
+                "number in [0, 2**32 - 1] or a RandomState."
+            ) from error
+
+
+def _check_kernel(kernel: Any) -> None:
+    known = isinstance(kernel, str) and kernel in kernel_names()
+    if not known and not callable(kernel):
+        raise ValueError(
+            f"Unknown kernel {kernel!r}: expected one of {kernel_names()} or a callable."
         )

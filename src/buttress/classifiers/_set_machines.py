@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array
+from buttress.classifiers._kernel_source import gram_matrix
 from buttress.classifiers._parameters import check_number, check_option
 from buttress.classifiers._training import TrainingSet
 from buttress.kernels import Kernel
@@ -75,7 +76,7 @@ def make_geometry(kernel: Kernel, data: TrainingSet) -> Geometry:
         return Geometry(features=X)
     if kernel.name == "precomputed":
         return Geometry(kernel.gram(X))  # symmetric to the precision it comes in
-    return Geometry(kernel.gram(X.astype(np.float64)))
+    return Geometry(gram_matrix(kernel, X.astype(np.float64)))
 
 
 def choose_bias(result: DistanceResult, y: Array, w: Array, rule: str) -> float:

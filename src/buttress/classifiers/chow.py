@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._parameters import check_common, check_number, check_option
 from buttress.classifiers._reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.metrics._scorer import half_gap
 
@@ -123,6 +123,7 @@ class ChowRejector(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         """
         check_number("d", self.d, "(0, 0.5]")
         check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
+        check_common(self)
         self._check_coverage()
         model = self._model()
         params = self._routed(sample_weight, fit_params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from numbers import Real
 from typing import Any
 
@@ -33,20 +34,48 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
     >>> resolve_gamma("auto", np.zeros((3, 4)))
     0.25
     """
+    check_gamma(gamma)
+    if gamma == "scale":
+        return _inverse_variance(X, weight)
+    if gamma == "auto":
+        return float(1.0 / X.shape[1])
+    if gamma == "median":
+        return _inverse_median(X, weight)
+    return float(gamma)
+
+
+def check_gamma(gamma: Any, where: str = "") -> None:
+    """Raise a ValueError unless `gamma` is one of the rules or a number that can be a width.
+
+    Examples
+    --------
+    >>> check_gamma(-1.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: gamma=-1.0 is not accepted: expected 'scale', 'auto', 'median' or a non-neg...
+    """
     if isinstance(gamma, str):
-        if gamma == "scale":
-            variance = _variance(X, weight)
-            return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
-        if gamma == "auto":
-            return float(1.0 / X.shape[1])
-        if gamma == "median":
-            return _inverse_median(X, weight)
-    elif isinstance(gamma, Real) and not isinstance(gamma, bool) and 0 <= gamma < np.inf:
-        return float(gamma)
-    raise ValueError(
-        f"gamma={gamma!r} is not accepted: expected 'scale', 'auto', 'median' or a "
-        "non-negative finite number."
-    )
+        accepted = gamma in ("scale", "auto", "median")
+    else:
+        number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+        accepted = number and 0 <= gamma <= sys.float_info.max
+    if not accepted:
+        raise ValueError(
+            f"gamma={gamma!r}{where} is not accepted: expected 'scale', 'auto', 'median' or a "
+            "non-negative finite number."
+        )
+
+
+def _inverse_variance(X: Any, weight: Array | None) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = _variance(X, weight)
+        width = float(np.float64(1.0) / (X.shape[1] * variance)) if variance > 0 else 1.0
+    if not (variance < np.inf and width < np.inf):
+        raise ValueError(
+            "gamma='scale' is not finite on these rows: squares of the features are beyond the "
+            "range of floating point numbers. Scale the features."
+        )
+    return width
 
 
 def _variance(X: Any, weight: Array | None) -> float:

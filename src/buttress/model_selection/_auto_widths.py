@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from buttress.classifiers._parameters import check_widths
 from buttress.kernels import resolve_gamma
 
 # "auto" widths are the estimator's gamma times these.
@@ -19,7 +20,7 @@ class AutoWidths:
     def _widths(self, X: Any, y: Any, sample_weight: Any) -> list[Any] | None:
         """Widths for the exact kernel, from all training rows."""
         if not self._automatic():
-            return None if self.gammas is None else list(self.gammas)
+            return check_widths(self.gammas)
         data = self._training_set(X, y, sample_weight)  # type: ignore[attr-defined]
         if self._make_kernel(data).params.get("gamma") is None:  # type: ignore[attr-defined]
             return None
@@ -32,7 +33,7 @@ class AutoWidths:
             return [None]
         if self._automatic():
             return [factor * width for factor in _FACTORS]
-        return list(self.gammas)
+        return check_widths(self.gammas) or [None]
 
     def _automatic(self) -> bool:
         if isinstance(self.gammas, str) and self.gammas != "auto":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from buttress._arrays import IntArray
+from buttress.classifiers._parameters import check_number
 
 Fold = tuple[IntArray, IntArray]
 
@@ -48,9 +49,20 @@ def classification_folds(
     >>> [test.tolist() for _, test in folds]
     [[0, 2], [1, 3]]
     """
-    splitter = check_cv(cv, y, classifier=True)
-    folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
     given_ready = not (isinstance(cv, Integral) or cv is None or hasattr(cv, "split"))
+    if isinstance(cv, Integral):
+        check_number("cv", cv, "[2, inf)", integer=True)
+    splitter = check_cv(cv, y, classifier=True)
+    try:
+        pairs = [(train, test) for train, test in splitter.split(X, y, groups)]
+    except TypeError:
+        if not given_ready:
+            raise
+        raise ValueError(
+            f"cv={cv!r} is not accepted: expected a whole number of at least 2, a splitter or "
+            "pairs of index arrays."
+        ) from None
+    folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
     if given_ready and rows is not None:
         folds = [(_left(train, rows), _left(test, rows)) for train, test in folds]
     if not folds:

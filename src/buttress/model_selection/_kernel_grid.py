@@ -15,6 +15,8 @@ from buttress._arrays import Array
 from buttress._progress import progress
 from buttress._threads import one_blas_thread
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers._kernel_source import gram_matrix
+from buttress.classifiers._parameters import check_widths
 from buttress.classifiers._training import TrainingSet
 from buttress.model_selection._folds import Fold, classification_folds
 
@@ -69,7 +71,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         grid = self._grid(data)
         labels = data.classes[data.codes]
         folds = classification_folds(self.cv, data.X, labels, rows=data.rows)
-        widths = [None] if self.gammas is None else list(self.gammas)
+        widths = check_widths(self.gammas) or [None]
         names = list(grid)
         combinations = [dict(zip(names, values, strict=True)) for values in product(*grid.values())]
 
@@ -80,7 +82,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         with progress(type(self).__name__, total * len(combinations), self.verbose) as advance:
             for width in widths:
                 kernel = self._make_kernel(data, gamma=width)
-                K = kernel.gram(data.X)
+                K = gram_matrix(kernel, data.X)
                 with one_blas_thread():
                     columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                         delayed(self._fold_scores)(K, data, labels, fold, combinations)
@@ -112,7 +114,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         kernel, K = best[1]
         if kernel.params.get("gamma") != self.best_params_["gamma"]:
             kernel = self._make_kernel(data, gamma=self.best_params_["gamma"])
-            K = kernel.gram(data.X)
+            K = gram_matrix(kernel, data.X)
         self._refit(data, kernel, K, labels)
         return self
 

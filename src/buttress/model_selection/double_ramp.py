@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array
 from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number
+from buttress.classifiers._parameters import check_number, check_values
 from buttress.classifiers._reject import RejectMixin
 from buttress.classifiers._training import TrainingSet
 from buttress.classifiers.double_ramp import DoubleRampClassifier
@@ -203,10 +202,7 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         return {"C": self._penalties()}
 
     def _penalties(self) -> list[float]:
-        values = [self.Cs] if isinstance(self.Cs, Real) else list(self.Cs)
-        if not values:
-            raise ValueError("Cs is empty: expected at least one number in (0, inf).")
-        return [check_number("Cs", C, "(0, inf)") for C in values]
+        return check_values("Cs", self.Cs, "(0, inf)")
 
     def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
         return DoubleRampClassifier(

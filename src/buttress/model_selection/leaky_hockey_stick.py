@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -22,7 +21,12 @@ from buttress.classifiers._leaky_path import (
     make_loss,
     make_problem,
 )
-from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._parameters import (
+    check_number,
+    check_option,
+    check_values,
+    check_widths,
+)
 from buttress.classifiers._training import TrainingSet
 from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier
 from buttress.model_selection._folds import Fold, classification_folds
@@ -194,7 +198,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         self
         """
         alphas = _penalties(self.alphas)
-        exponents = [check_number("r", r, "(1, inf]") for r in _as_list(self.r)]
+        exponents = check_values("r", self.r, "(1, inf]")
         check_option("selection", self.selection, ("min", "1se"))
         self._check_shared_parameters()
         scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
@@ -211,7 +215,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
             return self
         data = self._training_set(X, y, sample_weight)
         folds = classification_folds(self.cv, data.X, data.classes[data.codes], rows=data.rows)
-        widths = [None] if self.gammas is None else list(self.gammas)
+        widths = check_widths(self.gammas) or [None]
 
         search = _Search(self, data, folds, alphas)
         table = np.empty((len(exponents), len(widths), len(alphas), len(folds)))
@@ -375,14 +379,11 @@ def _penalties(alphas: Any) -> Array:
     if isinstance(alphas, Real) and not isinstance(alphas, bool):
         count = int(check_number("alphas", alphas, "[1, inf)", integer=True))
         return np.asarray(10.0 ** np.linspace(*_DEFAULT_DECADES, count))
-    values = np.unique(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-    if len(values) == 0 or not np.all((values > 0) & np.isfinite(values)):
+    try:
+        values = check_values("alphas", alphas, "(0, inf)")
+    except ValueError:
         raise ValueError(
             f"alphas={alphas!r} is out of range: expected a number of penalties, or positive "
             "finite numbers."
-        )
-    return np.ascontiguousarray(values)
-
-
-def _as_list(value: Any) -> Sequence[Any]:
-    return list(value) if np.ndim(value) else [value]
+        ) from None
+    return np.ascontiguousarray(np.unique(values)[::-1])

@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array
 from buttress.classifiers import RampClassifier
 from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number
+from buttress.classifiers._kernel_source import gram_matrix
+from buttress.classifiers._parameters import (
+    check_common,
+    check_flag,
+    check_number,
+    check_values,
+    check_widths,
+)
 from buttress.kernels import resolve_gamma
 from buttress.losses import GeneralizedRamp
 from buttress.theory import RademacherCurve, rademacher_penalty
@@ -179,7 +186,8 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for width in widths:
             kernel = base._make_kernel(data, gamma=width)
             # Single precision would leave a penalty's matrix neither symmetric nor definite.
-            K = kernel.gram(data.X if kernel.name == "precomputed" else data.X.astype(np.float64))
+            ready = kernel.name == "precomputed"
+            K = gram_matrix(kernel, data.X if ready else data.X.astype(np.float64))
             bias = float(np.mean(np.diagonal(K))) if base.fit_intercept else 0.0
             functions = [_candidate(base, C, K, labels) for C in penalties]
             curves = [self._curve(K + bias, target, signs, seed) for target in data.targets.T]
@@ -247,10 +255,9 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_number("n_starts", self.n_starts, "[1, inf)", integer=True)
         check_number("penalty_weight", self.penalty_weight, "(0, inf)")
         check_number("delta", self.delta, "(0, 1)")
-        penalties = [check_number("Cs", C, "(0, inf)") for C in np.atleast_1d(self.Cs).tolist()]
-        if not penalties:
-            raise ValueError("Cs is empty: expected at least one number.")
-        return penalties
+        check_flag("concentration", self.concentration)
+        check_common(self)
+        return check_values("Cs", self.Cs, "(0, inf)")
 
     def _base(self) -> Any:
         base = RampClassifier() if self.estimator is None else clone(self.estimator)
@@ -276,10 +283,7 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.gammas, str):
             own = resolve_gamma(base.gamma, data.X, data.weight)
             return [factor * own for factor in _WIDTH_FACTORS]
-        widths = list(self.gammas)
-        if not widths:
-            raise ValueError("gammas is empty: expected at least one width, 'auto' or None.")
-        return widths
+        return check_widths(self.gammas) or [None]
 
     def _curve(self, K: Array, target: Array, signs: Array, seed: int) -> RademacherCurve:
         scale = float(np.max(np.diagonal(K))) or 1.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from buttress._arrays import Array
 from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import all_or_nothing
 from buttress.classifiers._label_noise import NoiseRates, noise_rates
-from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._parameters import check_option, check_values
 from buttress.classifiers._suspects import LabelSuspects, predictions
 from buttress.classifiers._training import TrainingSet
 from buttress.classifiers.ramp import RampClassifier
@@ -239,10 +238,10 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     # -- the search ------------------------------------------------------------------------
 
     def _penalties(self) -> list[float]:
-        return [check_number("Cs", C, "(0, inf)") for C in _values("Cs", self.Cs)]
+        return check_values("Cs", self.Cs, "(0, inf)")
 
     def _margins(self) -> list[float]:
-        return [check_number("ss", s, "[-inf, 0]") for s in _values("ss", self.ss)]
+        return check_values("ss", self.ss, "[-inf, 0]")
 
     def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
         self._n_rows = len(data.codes)
@@ -302,10 +301,3 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
                 scores[:, None] if scores.ndim == 1 else scores
             )
         return noise_rates(confidence, predicted, data.codes, len(data.classes))
-
-
-def _values(name: str, given: Any) -> list[Any]:
-    values = [given] if isinstance(given, Real) else list(given)
-    if not values:
-        raise ValueError(f"{name} is empty: expected at least one number.")
-    return values

@@ -14,7 +14,12 @@ from sklearn.metrics import check_scoring
 from buttress._arrays import Array
 from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number, check_option
+from buttress.classifiers._parameters import (
+    check_number,
+    check_option,
+    check_values,
+    check_widths,
+)
 from buttress.classifiers._set_machines import (
     BIASES,
     choose_bias,
@@ -171,15 +176,12 @@ n_features_in_, feature_names_in_
             grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread()
             return np.asarray(grid)
         try:
-            radii = np.sort(np.asarray(self.radii, dtype=np.float64).ravel())
-        except (TypeError, ValueError):
-            radii = np.empty(0)
-        if len(radii) == 0 or not (np.isfinite(radii) & (radii > 0)).all():
+            return np.sort(check_values("radii", self.radii, "(0, inf)"))
+        except ValueError:
             raise ValueError(
                 f"radii={self.radii!r} is not accepted: expected a number of radii or positive "
                 "numbers."
-            )
-        return radii
+            ) from None
 
     def _spread(self, data: TrainingSet) -> float:
         """Root mean squared distance of the rows from their mean in feature space."""
@@ -318,7 +320,7 @@ n_features_in_, feature_names_in_
                 self,
                 scaled,
                 [{"radius": float(radius)} for radius in radii],
-                [None] if self.gammas is None else list(self.gammas),
+                check_widths(self.gammas) or [None],
                 set_candidates(self, make_set_loss(self.loss, self.h, self.omega, self.nu)),
                 scoring=self.scoring,
             )

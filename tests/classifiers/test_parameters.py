@@ -1,0 +1,102 @@
+"""Every estimator refuses nonsense by the name of the parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import buttress
+from buttress.classifiers._parameters import check_option
+
+ESTIMATORS = {
+    "LeakyHockeyStickClassifier": {},
+    "LeakyHockeyStickClassifierCV": {"alphas": 3, "cv": 2},
+    "RampClassifier": {},
+    "RampClassifierCV": {"Cs": [1.0], "cv": 2},
+    "PARampClassifier": {},
+    "KernelPerceptron": {},
+    "KernelPegasos": {},
+    "Norma": {},
+    "DoubleRampClassifier": {},
+    "DoubleRampClassifierCV": {"Cs": [1.0], "cv": 2},
+    "DoubleHingeClassifier": {},
+    "GeneralizedHingeClassifier": {},
+    "ChowRejector": {"estimator": LogisticRegression()},
+    "UncertaintySetClassifier": {},
+    "UncertaintySetClassifierCV": {"radii": [1.0], "cv": 2},
+    "MinimaxProbabilityMachine": {},
+    "RademacherSelector": {"Cs": [1.0]},
+}
+NONSENSE: dict[str, list[Any]] = {
+    "kernel": [None, "magic", np.ones(2)],
+    "gamma": [-1.0, np.nan, "wide", None, 10**400],
+    "degree": [None, -1, np.nan, np.inf, "3", [2]],
+    "coef0": [None, np.nan, -np.inf, "1", [0.0]],
+    "kernel_params": [3, "gamma", [("gamma", 1.0)]],
+    "fit_intercept": [None, "yes", 1, np.ones(2)],
+    "n_jobs": [0, 1.5, "2", [1]],
+    "verbose": [None, -1, "loud"],
+    "random_state": [-1, "seed", 0.5],
+    "cv": [0, 1, True, -3, 1.5, [1, 2]],
+    "gammas": [[], 0.5, "narrow", [-1.0], ["wide"], {}],
+    "Cs": [None, [], "x", [0.0], [1.0, "a"], True],
+    "ss": [None, [], [1.0]],
+    "alphas": [None, [], "x", [0.0], 0, True, "1"],
+    "radii": [None, [], "x", [0.0], 0, True, "1"],
+    "r": [None, [], 1.0, "x"],
+    "tol": [0.0, np.nan, None, 10**400],
+    "solver": [None, np.ones(2), "magic"],
+    "concentration": [None, 1, "yes"],
+}
+
+
+def cases() -> list[tuple[str, str, Any]]:
+    found = []
+    for name, given in ESTIMATORS.items():
+        accepted = getattr(buttress, name)(**given).get_params(deep=False)
+        for parameter in NONSENSE.keys() & accepted.keys():
+            if (name, parameter) != ("ChowRejector", "cv"):  # looked at only when calibrating
+                found += [(name, parameter, value) for value in NONSENSE[parameter]]
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), cases())
+def test_nonsense_is_refused_by_the_parameters_name(name: str, parameter: str, value: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 2
+    model = getattr(buttress, name)(**{**ESTIMATORS[name], parameter: value})
+    with pytest.raises(ValueError, match=rf"\b{parameter}\b"):
+        model.fit(X, y)
+    assert not [attribute for attribute in vars(model) if attribute.endswith("_")]
+
+
+def test_an_array_is_none_of_the_options() -> None:
+    with pytest.raises(ValueError, match="solver="):
+        check_option("solver", np.array(["auto", "mm"]), ["auto", "mm"])
+
+
+KERNEL_MACHINES = sorted(name for name in ESTIMATORS if name != "ChowRejector")
+
+
+def undefined(x: Any, z: Any) -> float:
+    return 1.0 if np.array_equal(x, z) else float("nan")
+
+
+@pytest.mark.parametrize(
+    "kernel", [{"kernel": undefined}, {"kernel": "poly", "degree": 0.5}, {"kernel": "rbf"}]
+)
+@pytest.mark.parametrize("name", KERNEL_MACHINES)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # the power of a negative number
+def test_similarities_that_are_not_finite_are_refused(name: str, kernel: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 2
+    if kernel["kernel"] == "rbf":
+        X *= 1e200
+    given = ESTIMATORS[name] | kernel
+    if name == "RademacherSelector":
+        given = {"estimator": buttress.RampClassifier(**kernel), "Cs": [1.0]}
+    with pytest.raises(ValueError, match="finite"):
+        getattr(buttress, name)(**given).fit(X, y)
