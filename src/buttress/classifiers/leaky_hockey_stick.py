@@ -50,6 +50,11 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
                 "of your own use 'auto' or 'newton'."
             )
 
+    def _dense_order(self, data: TrainingSet) -> int:
+        """The order of a square matrix of as many numbers as the problem has."""
+        n_rows, n_columns = data.X.shape
+        return math.isqrt(n_rows * n_columns) if self.kernel == "linear" else n_rows
+
     def _store_paths(
         self, data: TrainingSet, kernel: Kernel, models: list[RegularizationPath], method: str
     ) -> None:
@@ -313,7 +318,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
             fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
             return self
         data = self._training_set(X, y, sample_weight)
-        with blas_threads_for(len(data.codes)):
+        with blas_threads_for(self._dense_order(data)):
             self._fit_exactly(data, alpha)
         return self
 

@@ -61,6 +61,8 @@ class LeakyHockeyStick:
 
     def derivative(self, u: Array) -> Array:
         """The derivative, in [-1, 0)."""
+        if math.isinf(self.r):
+            return np.asarray(-1.0 / np.maximum(u, 1))
         return np.asarray(-np.exp((1.0 / self.r - 1.0) * _log_beyond_one(u)))
 
     def curvature(self, u: Array) -> Array:

@@ -221,7 +221,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         table = np.empty((len(exponents), len(widths), len(alphas), len(folds)))
         best: _Candidate | None = None
         total = len(exponents) * len(widths) * (len(folds) + 1) * data.n_problems
-        threads = blas_threads_for(len(data.codes))
+        threads = blas_threads_for(self._dense_order(data))
         with threads, progress(type(self).__name__, total, self.verbose) as advance:
             for j, width in enumerate(widths):
                 kernel = self._make_kernel(data, gamma=width)
@@ -238,7 +238,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
             "gamma": np.array(widths, dtype=object),
             "scores": table,
         }
-        with blas_threads_for(len(data.codes)):
+        with blas_threads_for(self._dense_order(data)):
             self._keep_refit(data, best, alphas)
         return self
 

@@ -1,8 +1,12 @@
 """Newton's method along a regularisation path in explicit features.
 
-As `_newton`, for problems with few features: linear kernels and Gram matrices of low rank. A
-Hessian costs n p² operations, a gradient 4 n p, so one Hessian (in float32) serves several
-steps (gradients in float64) as long as these contract, across penalties too.
+As `_newton`, for problems with few features: linear kernels and Gram matrices of low rank. Rows
+are multiplied by their labels, so that margins are ``u = w'Z`` with one column of `Z` for every
+row that counts and one row for every feature; the intercept is the last of them. A path is
+followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``, D without
+the intercept, and H is already factorised. Steps are judged by slopes alone. Along a step d the
+objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``: no loss is evaluated,
+and with it no logarithm.
 """
 
 from __future__ import annotations
@@ -10,71 +14,199 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
+from numba import types
+from numba.extending import overload, register_jitable
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
-from buttress.solvers._newton import best_intercept, mean_value, slope_and_curvature
+from buttress.solvers._newton import best_intercept, slope_and_curvature
 
-_HALVINGS = 40
-# A step with an old Hessian must shrink the change of the slopes to this share of the last.
-_CONTRACTION = 0.35
-# Relative error of a step with a Hessian in float32, generously.
+_BISECTIONS = 60
+# Below this change of the slopes a Newton step needs no safeguard.
+_CLOSE = 1e-3
+# Rows of a panel of the Hessian: its features stay in the cache, its sums keep their digits.
+_PANEL = 512
+# From this many features on the products of a Hessian are in float32 (for so many steps).
+_SINGLE_FEATURES = 16
+_SINGLE_STEPS = 8
+# Relative error of a step with such a Hessian, generously.
 _ROUNDING = 1e-4
-# With so few features a new Hessian costs no more than a step with an old one.
-_CHEAP_FEATURES = 12
+
+
+@compiled(fastmath=True)
+def _add_products(panel: Array, width: int, size: int, H: Array) -> None:
+    """Add ``panel @ panel.T`` to the lower triangle of `H`, in tiles of nine sums.
+
+    Nine running sums fit into the registers. `panel` and `H` have two rows more than `size`.
+    """
+    zero = panel[0, 0] - panel[0, 0]  # of the panel's type
+    for a in range(0, size, 3):
+        x0, x1, x2 = panel[a], panel[a + 1], panel[a + 2]
+        for b in range(0, a + 1, 3):
+            y0, y1, y2 = panel[b], panel[b + 1], panel[b + 2]
+            s00, s01, s02 = zero, zero, zero
+            s10, s11, s12 = zero, zero, zero
+            s20, s21, s22 = zero, zero, zero
+            for i in range(width):
+                s00 += x0[i] * y0[i]
+                s01 += x0[i] * y1[i]
+                s02 += x0[i] * y2[i]
+                s10 += x1[i] * y0[i]
+                s11 += x1[i] * y1[i]
+                s12 += x1[i] * y2[i]
+                s20 += x2[i] * y0[i]
+                s21 += x2[i] * y1[i]
+                s22 += x2[i] * y2[i]
+            H[a, b] += s00
+            H[a, b + 1] += s01
+            H[a, b + 2] += s02
+            H[a + 1, b] += s10
+            H[a + 1, b + 1] += s11
+            H[a + 1, b + 2] += s12
+            H[a + 2, b] += s20
+            H[a + 2, b + 1] += s21
+            H[a + 2, b + 2] += s22
 
 
 @compiled()
-def _factorised_hessian(
-    Phi: Array, omega: Array, kappa: Array, lam: float, fit_intercept: bool
-) -> tuple[Array, Array]:
-    """Cholesky factor of the Hessian scaled to unit diagonal, and the scaling.
+def _signed_features(Phi: Array, y: Array, held: IntArray, size: int) -> Array:
+    """The rows `held` times their labels, a feature a row; the labels are the last of them."""
+    p = Phi.shape[1]
+    Z = np.empty((size, held.size))
+    for i in range(held.size):
+        for k in range(p):
+            Z[k, i] = y[i] * Phi[held[i], k]
+    if size > p:
+        Z[p] = y
+    return Z
 
-    The scaling makes features of very different sizes harmless.
+
+@compiled()
+def _factorise(
+    Z: Array, v: Array, lam: float, n_penalised: int, factor: Array, scale: Array
+) -> None:
+    """Cholesky factor of ``Z diag(v) Z' + 2 lam D`` scaled to unit diagonal, and the scaling.
+
+    The scaling makes features of very different sizes harmless. An intercept without any
+    curvature gets a scale of zero: it stays where it is. The products are in the precision of
+    `Z`.
     """
-    n, p = Phi.shape
-    m = 0
-    v = np.zeros(n)
-    for i in range(n):
-        if omega[i] > 0.0 and kappa[i] > 0.0:
-            v[i] = omega[i] * kappa[i]
-            m += 1
-    rows = np.empty((m, p), dtype=np.float32)
-    m = 0
-    for i in range(n):
-        if v[i] > 0.0:
-            root = np.sqrt(v[i])
-            for k in range(p):
-                rows[m, k] = root * Phi[i, k]
-            m += 1
-    size = p + 1 if fit_intercept else p
-    H = np.zeros((size, size))
-    H[:p, :p] = np.dot(rows.T, rows)
-    if fit_intercept:
-        H[p, :p] = np.dot(Phi.T, v)
-        H[p, p] = np.sum(v)
-    for k in range(p):
-        H[k, k] += 2.0 * lam
-    scale = np.empty(size)
+    size, m = Z.shape
+    H = np.zeros((size + 2, size + 2))
+    panel = np.zeros((size + 2, min(m, _PANEL)), dtype=Z.dtype)
+    root = np.empty(panel.shape[1], dtype=Z.dtype)
+    largest = np.max(v)  # unit weight: float32 has no room for far smaller numbers
+    if largest > 0.0:
+        for first in range(0, m, panel.shape[1]):
+            width = min(panel.shape[1], m - first)
+            for i in range(width):
+                root[i] = np.sqrt(v[first + i] / largest)
+            for k in range(size):
+                source = Z[k, first : first + width]
+                for i in range(width):
+                    panel[k, i] = root[i] * source[i]
+            _add_products(panel, width, size, H)
     for k in range(size):
-        scale[k] = 1.0 / np.sqrt(max(H[k, k], 1e-300))
+        for q in range(k + 1):
+            H[k, q] *= largest
+        if k < n_penalised:
+            H[k, k] += 2.0 * lam
+        scale[k] = 1.0 / np.sqrt(H[k, k]) if H[k, k] > 0.0 else 0.0
     ridge = 1e-12
     while True:
-        factor = np.empty((size, size))
         for k in range(size):
-            for q in range(k + 1):
+            for q in range(k):
                 factor[k, q] = H[k, q] * scale[k] * scale[q]
-            factor[k, k] += ridge
+            factor[k, k] = 1.0 + ridge
         if cholesky_in_place(factor) == 0:
-            return factor, scale
+            return
         ridge *= 10.0
 
 
 @register_jitable
-def _objective(loss: Any, y: Array, f: Array, omega: Array, lam: float, beta: Array) -> Any:
-    return mean_value(loss, y * f, omega) + lam * np.dot(beta, beta)
+def _solve(factor: Array, scale: Array, right: Array) -> None:
+    """Overwrite the single row of `right` with the solution of the Newton equations."""
+    right[0] *= scale
+    cholesky_solve(factor, right)
+    right[0] *= scale
+
+
+def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
+    """Minus the derivative, and the curvature, at every margin."""
+    t[:], kappa[:] = slope_and_curvature(loss, u)
+
+
+@overload(set_slopes)
+def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:
+    if not isinstance(loss, types.Float):
+        return None
+
+    def leaky(loss: Any, u: Any, t: Any, kappa: Any) -> None:
+        _set_leaky_slopes(1.0 / loss, u, t, kappa)
+
+    return leaky
+
+
+@compiled(fastmath=True)
+def _set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
+    if bend == 0.0:
+        for i in range(u.size):
+            slope = 1.0 / max(u[i], 1.0)
+            t[i] = slope
+            kappa[i] = slope * slope if u[i] > 1.0 else 0.0
+    else:
+        for i in range(u.size):
+            t[i], kappa[i] = 1.0, 0.0
+            if u[i] > 1.0:
+                t[i] = u[i] ** (bend - 1.0)
+                kappa[i] = (1.0 - bend) * t[i] / u[i]
+
+
+@compiled(fastmath=True)
+def _largest_changes(t: Array, kappa: Array, du: Array, new_t: Array) -> tuple[float, float]:
+    """The largest change of a slope, and the largest deviation from the linear change."""
+    change, bent = 0.0, 0.0
+    for i in range(t.size):
+        moved = new_t[i] - t[i]
+        change = max(change, abs(moved))
+        bent = max(bent, abs(moved + kappa[i] * du[i]))
+    return change, bent
+
+
+@register_jitable
+def _safe_share(
+    loss: Any,
+    omega: Array,
+    u: Array,
+    du: Array,
+    start: float,
+    end: float,
+    pull: float,
+    growth: float,
+) -> Any:
+    """The share of a step to take so that the objective falls; 0 when rounding hides that.
+
+    Along the step the objective's slope goes from `start` to `end`; the penalty's part of it
+    from `pull` to ``pull + growth``.
+    """
+    if end <= 0.0:
+        return 1.0  # falling all the way
+    low, high = 0.0, 1.0
+    t, kappa = np.empty_like(u), np.empty_like(u)
+    for attempt in range(_BISECTIONS):
+        share = 0.5 * (low + high)
+        set_slopes(loss, u + share * du, t, kappa)
+        slope = pull + share * growth - np.dot(omega * t, du)
+        if attempt == 0 and slope + end <= 0.1 * start:
+            return 1.0
+        if slope > 0.05 * start:
+            high = share
+        elif slope < 0.5 * start:
+            low = share
+        else:
+            return share
+    return low
 
 
 def feature_path(
@@ -94,158 +226,128 @@ def feature_path(
 
     `Phi` has one row of features per row of data, and the coefficients are their weights.
     """
-    n, p = Phi.shape
+    p = Phi.shape[1]
     L = lambdas.size
-    coefs = np.zeros((L, p))
-    intercepts = np.zeros(L)
-    scores = np.zeros((L, n))
+    solutions = np.zeros((L, p + 1))
     intervals = np.zeros((L, 2))
     residuals = np.zeros(L)
     iterations = np.zeros(L, dtype=np.int64)
 
-    pull = omega * y
-    balanced = fit_intercept and abs(np.sum(pull)) < 1e-13 and tail_exponent != 0.0
-    flat_coef = np.dot(Phi.T, pull)
-    flat = np.dot(Phi, flat_coef)
-
-    beta: Any = np.zeros(p)
-    g: Any = np.zeros(n)
-    if np.isnan(start_intercept):
-        b = best_intercept(loss, g, y, omega) if fit_intercept else 0.0
-    else:
-        beta = start_coef.copy()
-        g = np.dot(Phi, beta)
-        b = start_intercept
+    held = np.flatnonzero(omega > 0.0)
+    y, omega = y[held], omega[held]
     size = p + 1 if fit_intercept else p
-    gradient = np.zeros((1, size))
-    factor: Any = np.zeros((size, size))
-    scale: Any = np.zeros(size)
-    fresh = False  # whether `factor` may be used at all
-    cheap = p <= _CHEAP_FEATURES
-    earlier_beta: Any = beta
-    earlier_b = b
-    earlier_log = np.log(lambdas[0])
+    Z = _signed_features(Phi, y, held, size)
+    single = size >= _SINGLE_FEATURES
+    Z_single = Z.astype(np.float32) if single else np.empty((0, 0), dtype=np.float32)
+
+    balanced = fit_intercept and abs(np.dot(omega, y)) < 1e-13 and tail_exponent != 0.0
+    flat_coef = np.dot(Z[:p], omega)
+    flat = np.dot(flat_coef, Z[:p])
+
+    w: Any = np.zeros(size)
+    if not np.isnan(start_intercept):
+        w[:p] = start_coef
+        if fit_intercept:
+            w[p] = start_intercept
+    elif fit_intercept:
+        # Without f all rows of a class are one.
+        up = np.sum(omega[y > 0.0])
+        both = np.array([1.0, -1.0])
+        w[p] = best_intercept(loss, np.zeros(2), both, np.array([up, np.sum(omega) - up]))
+    u: Any = np.dot(w, Z)
+    t, kappa, new_t, new_kappa = np.empty((4, held.size))
+    set_slopes(loss, u, t, kappa)
+    factor = np.zeros((size, size))
+    scale = np.zeros(size)
+    right = np.zeros((1, size))
     tail = -1
+    known = False  # whether the factor belongs to the solution before
 
     for step in range(L):
         lam = lambdas[step]
         if tail >= 0:
-            multiple = (lambdas[tail] / lam) ** tail_exponent
-            coefs[step] = multiple * coefs[tail]
-            scores[step] = multiple * scores[tail]
-            intercepts[step] = multiple * intercepts[tail]
-            intervals[step] = intercepts[step]
+            solutions[step] = (lambdas[tail] / lam) ** tail_exponent * solutions[tail]
+            intervals[step] = solutions[step, p]
             residuals[step] = residuals[tail]
             continue
         if balanced:
             # All margins at most 1: the loss is linear, f is known and b is an interval.
             low, high = -np.inf, np.inf
-            for i in range(n):
-                if omega[i] > 0.0:
-                    score = flat[i] / (2.0 * lam)
-                    if y[i] > 0.0:
-                        high = min(high, 1.0 - score)
-                    else:
-                        low = max(low, -1.0 - score)
+            for i in range(y.size):
+                score = y[i] * flat[i] / (2.0 * lam)
+                if y[i] > 0.0:
+                    high = min(high, 1.0 - score)
+                else:
+                    low = max(low, -1.0 - score)
             if low <= high:
-                beta = flat_coef / (2.0 * lam)
-                g = flat / (2.0 * lam)
-                b = 0.5 * (low + high)
-                coefs[step], scores[step], intercepts[step] = beta, g, b
+                w[:p] = flat_coef / (2.0 * lam)
+                w[p] = 0.5 * (low + high)
+                u = np.dot(w, Z)
+                set_slopes(loss, u, t, kappa)
+                solutions[step, :size] = w
                 intervals[step, 0], intervals[step, 1] = low, high
                 iterations[step] = 1
-                earlier_beta, earlier_b, earlier_log = beta, b, np.log(lam)
                 continue
+            balanced = False
 
-        value = _objective(loss, y, g + b, omega, lam, beta)
-        if step > 0:
-            # Start where the path is heading, unless that is worse than the last solution.
-            behind = np.log(lambdas[step - 1]) - earlier_log
-            if behind != 0.0:
-                ahead = (np.log(lam) - np.log(lambdas[step - 1])) / behind
-                try_beta = beta + (beta - earlier_beta) * ahead
-                try_b = b + (b - earlier_b) * ahead
-                try_g = np.dot(Phi, try_beta)
-                try_value = _objective(loss, y, try_g + try_b, omega, lam, try_beta)
-                earlier_beta, earlier_b = beta, b
-                if try_value <= value:
-                    beta, b, g, value = try_beta, try_b, try_g, try_value
-            else:
-                earlier_beta, earlier_b = beta, b
-            earlier_log = np.log(lambdas[step - 1])
-        change, last, error = np.inf, np.inf, np.inf
-        t, kappa = slope_and_curvature(loss, y * (g + b))
+        if known:
+            # Start along the tangent of the path in log lambda.
+            before = lambdas[step - 1]
+            right[0] = 2.0 * before * w
+            right[0, p:] = 0.0
+            _solve(factor, scale, right)
+            w = w - np.log(lam / before) * right[0]
+            u = np.dot(w, Z)
+            set_slopes(loss, u, t, kappa)
+        error = np.inf
         for iteration in range(max_iter):
             iterations[step] = iteration + 1
-            curved = np.sum(omega * kappa) > 0.0
-            if fit_intercept and not curved:
-                # No curvature at all: the minimiser over f is known, and b follows.
-                new_beta = np.dot(Phi.T, omega * y * t) / (2.0 * lam)
-                new_g = np.dot(Phi, new_beta)
-                new_b = best_intercept(loss, new_g, y, omega)
-                fresh = False
-                renewed = True
+            if fit_intercept and not np.any(kappa) and abs(np.dot(omega * t, y)) > 1e-13:
+                # No curvature to tell how far the intercept must go.
+                w[p] = best_intercept(loss, y * u - w[p], y, omega)
+                u = np.dot(w, Z)
+                set_slopes(loss, u, t, kappa)
+            rough = single and iteration < _SINGLE_STEPS
+            if rough:
+                _factorise(Z_single, omega * kappa, lam, p, factor, scale)
             else:
-                # An old Hessian serves while its steps contract.
-                renewed = cheap or not fresh or change > _CONTRACTION * last or change > 0.1
-                if renewed:
-                    factor, scale = _factorised_hessian(Phi, omega, kappa, lam, fit_intercept)
-                    fresh = True
-                z = omega * y * t
-                gradient[0, :p] = (2.0 * lam * beta - np.dot(Phi.T, z)) * scale[:p]
-                if fit_intercept:
-                    gradient[0, p] = -np.sum(z) * scale[p]
-                cholesky_solve(factor, gradient)
-                new_beta = beta - gradient[0, :p] * scale[:p]
-                new_b = b - gradient[0, p] * scale[p] if fit_intercept else 0.0
-                new_g = np.dot(Phi, new_beta)
-            new_t, new_kappa = slope_and_curvature(loss, y * (new_g + new_b))
-            new_change, bend = 0.0, 0.0
-            for i in range(n):
-                if omega[i] > 0.0:
-                    difference = new_t[i] - t[i]
-                    new_change = max(new_change, abs(difference))
-                    moved = y[i] * (new_g[i] + new_b - g[i] - b)
-                    bend = max(bend, abs(difference + kappa[i] * moved))
-            if new_change > 1e-3:
-                # Far from the solution the objective must fall; halve the step until it does.
-                new_value = _objective(loss, y, new_g + new_b, omega, lam, new_beta)
-                theta = 1.0
-                halved = 0
-                while new_value > value + 1e-13 * (1.0 + abs(value)) and halved < _HALVINGS:
-                    theta *= 0.5
-                    halved += 1
-                    try_beta = beta + theta * (new_beta - beta)
-                    try_b = b + theta * (new_b - b)
-                    try_g = g + theta * (new_g - g)
-                    new_value = _objective(loss, y, try_g + try_b, omega, lam, try_beta)
-                if halved == _HALVINGS and renewed:
+                _factorise(Z, omega * kappa, lam, p, factor, scale)
+            known = True
+            right[0] = np.dot(Z, omega * t)
+            right[0, :p] -= 2.0 * lam * w[:p]
+            _solve(factor, scale, right)
+            new_w = w + right[0]
+            new_u = np.dot(new_w, Z)
+            du = new_u - u
+            set_slopes(loss, new_u, new_t, new_kappa)
+            change, bent = _largest_changes(t, kappa, du, new_t)
+            error = bent + _ROUNDING * change if rough else bent
+            if change > _CLOSE:
+                pull = 2.0 * lam * np.dot(w[:p], right[0, :p])
+                growth = 2.0 * lam * np.dot(right[0, :p], right[0, :p])
+                start = pull - np.dot(omega * t, du)
+                end = pull + growth - np.dot(omega * new_t, du)
+                share = _safe_share(loss, omega, u, du, start, end, pull, growth)
+                if share == 0.0:
+                    error = np.inf
                     break
-                if halved > 0:
-                    new_beta, new_b, new_g = try_beta, try_b, try_g
-                    new_t, new_kappa = slope_and_curvature(loss, y * (new_g + new_b))
-                    new_change = np.inf
-                value = new_value
-            # What is left: after a new Hessian the change beyond the linear one (and the
-            # rounding of float32), after an old one no more than a share of the change.
-            error = bend + _ROUNDING * new_change if renewed else new_change / _CONTRACTION
-            beta, b, g = new_beta, new_b, new_g
-            t, kappa = new_t, new_kappa
-            last, change = change, new_change
+                if share < 1.0:
+                    new_w = w + share * right[0]
+                    new_u = np.dot(new_w, Z)
+                    set_slopes(loss, new_u, new_t, new_kappa)
+                    error = np.inf
+            w, u = new_w, new_u
+            t, new_t = new_t, t
+            kappa, new_kappa = new_kappa, kappa
             if error <= tol:
                 break
-        coefs[step], scores[step], intercepts[step] = beta, g, b
-        intervals[step, 0], intervals[step, 1] = b, b
+        solutions[step, :size] = w
+        intervals[step] = solutions[step, p]
         residuals[step] = error
-        if tail_exponent > 0.0 and error <= tol:
-            beyond = True
-            for i in range(n):
-                if omega[i] > 0.0 and y[i] * (g[i] + b) < 1.0:
-                    beyond = False
-                    break
-            if beyond:
-                tail = step
-    return coefs, intercepts, scores, intervals, residuals, iterations
+        if tail_exponent > 0.0 and error <= tol and np.min(u) >= 1.0:
+            tail = step
+    coefs = np.ascontiguousarray(solutions[:, :p])
+    return coefs, solutions[:, p], np.dot(coefs, Phi.T), intervals, residuals, iterations
 
 
 interpreted_feature_path = feature_path

@@ -88,17 +88,20 @@ def solve_problems(
             geometry, Y, omega, lambdas, loss, weight, fit_intercept, tol, max_iter, n_threads
         )
     ladder, wanted = small_steps(lambdas)
+    q, n, L = len(Y), Y.shape[1], len(lambdas)
+    coef, scores = np.empty((q, L, geometry.matrix.shape[1])), np.empty((q, L, n))
+    intercept, residual, interval = np.empty((q, L)), np.empty((q, L)), np.empty((q, L, 2))
+    iterations = np.empty((q, L), dtype=np.int64)
 
-    def run(q: int) -> tuple[Any, ...]:
-        found = newton(geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter)
+    def run(one: int) -> None:
+        found = newton(geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)
+        stored = (coef, intercept, scores, interval, residual, iterations)
+        for whole, part in zip(stored, found, strict=True):
+            np.take(part, wanted, axis=0, out=whole[one], mode="clip")
         advance(1)
-        return tuple(part[wanted] for part in found)
 
     with one_blas_thread() if len(Y) > 1 else nullcontext():
-        parts = in_threads(run, range(len(Y)), n_threads)
-    coef, intercept, scores, interval, residual, iterations = (
-        np.array(part) for part in zip(*parts, strict=True)
-    )
+        in_threads(run, range(q), n_threads)
     return Paths(intercept, interval, scores, coef, None, iterations, residual <= tol, "newton")
 
 

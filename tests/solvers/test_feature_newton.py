@@ -1,0 +1,142 @@
+"""Newton's method in features: optimality at every penalty, whatever the rows look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers._feature_newton import (
+    _add_products,
+    feature_path,
+    interpreted_feature_path,
+)
+
+LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
+
+
+def problem(n, p, seed, *, noise=0.7, share=0.5):
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(n, p)) / np.sqrt(p)
+    score = Phi[:, 0] * np.sqrt(p) + noise * rng.normal(size=n)
+    y = np.where(score > np.quantile(score, 1 - share), 1.0, -1.0)
+    return Phi, y, np.full(n, 1.0 / n)
+
+
+def solve(Phi, y, omega, r=np.inf, *, lambdas=LAMBDAS, intercept=True, tol=1e-9, start=None):
+    coef, b = (np.zeros(Phi.shape[1]), np.nan) if start is None else start
+    loss = LeakyHockeyStick(r)
+    return feature_path(
+        Phi, y, omega, lambdas, r, loss.tail_exponent(), intercept, tol, 1000, coef, b
+    )
+
+
+def errors(Phi, y, omega, r, lambdas, found, intercept=True):
+    """The worst violation of ``2 lambda beta = sum_i w_i t_i y_i x_i`` and of balance."""
+    coef, b, scores, _, residual, _ = found
+    np.testing.assert_allclose(scores, coef @ Phi.T, rtol=1e-9, atol=1e-12 * np.abs(scores).max())
+    t = -LeakyHockeyStick(r).derivative(y * (scores + b[:, None]))
+    pull = (omega * y * t) @ Phi
+    size = np.abs(omega * t) @ np.abs(Phi) + 1e-300
+    worst = np.max(np.abs(2 * lambdas[:, None] * coef - pull) / size)
+    if intercept:
+        worst = max(worst, np.max(np.abs((t * y) @ omega)))
+    assert np.all(residual <= 1e-9)
+    return worst
+
+
+@pytest.mark.parametrize("r", [np.inf, 1.5, 5.0])
+@pytest.mark.parametrize("p", [1, 4, 15, 16, 40])
+def test_all_penalties_are_optimal_for_few_and_many_features(p, r):
+    # from fifteen features and the intercept on the Hessian is in float32
+    Phi, y, omega = problem(150, p, p, share=0.4)
+    assert errors(Phi, y, omega, r, LAMBDAS, solve(Phi, y, omega, r)) < 1e-8
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_held_out_rows_are_predicted_only_and_weights_count(intercept):
+    Phi, y, omega = problem(120, 5, 0, share=0.3)
+    omega = omega * np.random.default_rng(1).uniform(0.1, 2.0, size=120)
+    omega[::4] = 0.0
+    omega /= omega.sum()
+    found = solve(Phi, y, omega, intercept=intercept)
+    assert errors(Phi, y, omega, np.inf, LAMBDAS, found, intercept) < 1e-8
+    kept = omega > 0
+    alone = solve(np.ascontiguousarray(Phi[kept]), y[kept], omega[kept], intercept=intercept)
+    np.testing.assert_array_equal(found[0], alone[0])
+    np.testing.assert_array_equal(found[1], alone[1])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_features_of_very_different_sizes(scale):
+    Phi, y, omega = problem(200, 20, 3)
+    Phi[:, ::3] *= scale
+    with np.errstate(over="raise", invalid="raise"):
+        found = solve(Phi, y, omega)
+    assert errors(Phi, y, omega, np.inf, LAMBDAS, found) < 1e-8
+
+
+@pytest.mark.parametrize("r", [np.inf, 2.0])
+def test_scaling_tail_of_separable_rows(r):
+    Phi, y, omega = problem(60, 3, 5, noise=0.0)
+    found = solve(Phi, y, omega, r)
+    assert errors(Phi, y, omega, r, LAMBDAS, found) < 1e-8
+    assert found[5][0] > 0
+    assert found[5][-1] == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize("lam", [1.0, 1e-3, 1e-6])
+def test_one_penalty_from_a_start_far_away(share, lam):
+    Phi, y, omega = problem(100, 4, 7, share=share)
+    lambdas = np.array([lam])
+    cold = solve(Phi, y, omega, lambdas=lambdas)
+    for size, b in ((1e3, -50.0), (-1e3, 50.0), (0.0, 0.0), (0.0, 1e4)):
+        start = np.full(4, size), b
+        found = solve(Phi, y, omega, lambdas=lambdas, start=start)
+        np.testing.assert_allclose(found[0], cold[0], rtol=1e-7, atol=1e-9)
+        f, expected = found[2] + found[1][:, None], cold[2] + cold[1][:, None]
+        if np.ptp(cold[3]) == 0:  # the intercept is unique
+            np.testing.assert_allclose(f, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_intercept_interval_of_balanced_classes():
+    Phi, y, omega = problem(80, 3, 9)
+    assert y.sum() == 0
+    found = solve(Phi, y, omega, lambdas=10.0 ** np.linspace(2, -4, 25))
+    low, high = found[3].T
+    assert low[0] < high[0]
+    assert low[-1] == high[-1]
+    np.testing.assert_allclose(found[1], (low + high) / 2)
+
+
+def test_a_loss_of_your_own_takes_the_same_path():
+    class Mine:
+        """The family's member r = 3, not known as such."""
+
+        def __init__(self):
+            self.loss = LeakyHockeyStick(3.0)
+
+        def __getattr__(self, name):
+            return getattr(self.loss, name)
+
+    Phi, y, omega = problem(90, 6, 11, share=0.35)
+    own = interpreted_feature_path(
+        Phi, y, omega, LAMBDAS, Mine(), 0.0, True, 1e-9, 1000, np.zeros(6), np.nan
+    )
+    found = solve(Phi, y, omega, 3.0)
+    np.testing.assert_allclose(own[0], found[0], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(own[1], found[1], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", range(1, 9))
+def test_products_by_tiles(size, dtype):
+    rng = np.random.default_rng(size)
+    panel = np.zeros((size + 2, 50), dtype=dtype)
+    panel[:size] = rng.normal(size=(size, 50))
+    H = np.zeros((size + 2, size + 2))
+    _add_products(panel, 41, size, H)
+    expected = panel[:size, :41].astype(float) @ panel[:size, :41].T
+    found = H[:size, :size]
+    np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-4, atol=1e-4)
