@@ -105,7 +105,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         if name in _DUPLICATED:
             statement = f"{title}: the unbiased MPM is better than h = 0 (duplicated rows)"
             means = "; ".join(
-                f"{method} {100 * np.mean(found):.1f} % here, {_printed(name, method)} % in the paper"
+                f"{method} {100 * np.mean(found):.1f} % (paper: {_printed(name, method)} %)"
                 for method, found in (("h = 0", ours), ("unbiased MPM", other))
             )
             checks.append(Check(statement, gap > 0, f"{text}; {means}"))
