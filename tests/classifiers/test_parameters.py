@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import buttress
@@ -79,6 +80,7 @@ def test_an_array_is_none_of_the_options() -> None:
 
 
 KERNEL_MACHINES = sorted(name for name in ESTIMATORS if name != "ChowRejector")
+BATCH_MACHINES = [n for n in KERNEL_MACHINES if not hasattr(getattr(buttress, n), "partial_fit")]
 
 
 def undefined(x: Any, z: Any) -> float:
@@ -100,3 +102,23 @@ def test_similarities_that_are_not_finite_are_refused(name: str, kernel: dict[st
         given = {"estimator": buttress.RampClassifier(**kernel), "Cs": [1.0]}
     with pytest.raises(ValueError, match="finite"):
         getattr(buttress, name)(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("name", BATCH_MACHINES)
+def test_a_linear_kernel_beyond_floating_point_is_refused(name: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = 1e200 * rng.normal(size=(12, 2)), np.arange(12) % 2
+    given = ESTIMATORS[name] | {"kernel": "linear"}
+    if name == "RademacherSelector":
+        given = {"estimator": buttress.RampClassifier(kernel="linear"), "Cs": [1.0]}
+    with pytest.raises(ValueError, match="finite"):
+        getattr(buttress, name)(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [buttress.LeakyHockeyStickClassifier, buttress.RampClassifier])
+def test_a_certificate_that_certifies_nothing_is_a_warning(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match="standardise"):
+        model(kernel="linear").fit(1e140 * X, y)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from buttress._arrays import Array
+from buttress.classifiers._kernel_source import check_finite
 from buttress.classifiers._parameters import check_common
 from buttress.classifiers._training import TrainingSet, validate_training_set
 from buttress.kernels import Kernel, make_kernel, resolve_gamma
@@ -23,6 +24,8 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Test rows against support vectors are formed in blocks of about this many entries (64 MB).
 _BLOCK_ENTRIES = 8_000_000
+# A certificate larger than this, relative to the objective, certifies nothing.
+_WORTHLESS = 1e-3
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -125,6 +128,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
     coef0: float
     kernel_params: Any
     class_weight: Any
+    tol: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,7 +158,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         else:
             width = resolve_gamma(self.gamma if gamma is None else gamma, data.X, data.weight)
         dense = isinstance(data.X, np.ndarray)
-        return make_kernel(
+        kernel = make_kernel(
             self.kernel,
             gamma=width,
             degree=self.degree,
@@ -162,6 +166,10 @@ class BaseKernelClassifier(BaseMarginClassifier):
             kernel_params=self.kernel_params,
             center=np.average(data.X, axis=0, weights=data.weight) if dense else None,
         )
+        if kernel.name == "linear":
+            with np.errstate(over="ignore"):
+                check_finite(kernel, kernel.diagonal(data.X))
+        return kernel
 
     def _store_expansion(
         self,
@@ -215,7 +223,9 @@ class BaseKernelClassifier(BaseMarginClassifier):
         objectives = np.array([solution.objective for solution in solutions])
         self.objective_ = float(objectives[0]) if len(objectives) == 1 else objectives
         self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
-        if not all(solution.converged for solution in solutions):
+        # A solver that stops where rounding hides further progress calls that converged.
+        certified = gaps <= max(self.tol, _WORTHLESS) * (1.0 + np.abs(objectives))
+        if not (certified.all() and all(solution.converged for solution in solutions)):
             warn_not_converged(self, kind, float(gaps.max()))
 
     # -- prediction ------------------------------------------------------------------------

@@ -28,8 +28,9 @@ def gram_matrix(kernel: Kernel, X: Any) -> Array:
 
 def check_finite(kernel: Kernel, values: Array) -> None:
     """Raise a ValueError when similarities (or sums of them) overflow or are undefined."""
-    # two numbers tell without a copy of the matrix; NaN passes through both
-    if not np.isfinite(np.min(values, initial=0.0) + np.max(values, initial=0.0)):
+    # two numbers tell, without a second matrix; NaN is passed on
+    ends = [np.min(values, initial=0.0), np.max(values, initial=0.0)]
+    if not np.isfinite(ends).all():
         raise ValueError(
             f"kernel={kernel.name!r} gives similarities that are not finite numbers on these "
             "rows. Scale the features, and check degree, coef0 and kernel_params."
