@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
@@ -19,8 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import buttress
+from buttress import losses
+from buttress.metrics import reject_scorer
 from buttress.persistence import ModelFileError, describe
 from buttress.persistence import _container as container
+from buttress.persistence._trusted import TRUSTED
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -46,6 +50,39 @@ ESTIMATORS = {
     "MinimaxProbabilityMachine": {},
     "RademacherSelector": {},
 }
+
+
+@pytest.mark.parametrize("as_sparse", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array])
+def test_a_model_of_sparse_rows_survives_the_round_trip(tmp_path, as_sparse):
+    rows = as_sparse(X)
+    model = buttress.RampClassifier().fit(rows, Y)
+    buttress.save(model, tmp_path / "model.skops")
+    again = buttress.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        buttress.UncertaintySetClassifier(loss="hull"),
+        buttress.UncertaintySetClassifier(loss="reduced_hull"),
+        buttress.DoubleRampClassifierCV(Cs=[1.0], gammas=None, cv=2, scoring=reject_scorer(0.2)),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:.*hulls meet")
+def test_what_our_own_parameters_put_into_a_model_is_trusted(tmp_path, model):
+    buttress.save(model.fit(X, Y), tmp_path / "model.skops")
+    again = buttress.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_every_loss_is_trusted():
+    named = [getattr(losses, name) for name in losses.__all__]
+    classes = [
+        one for one in named if isinstance(one, type) and not getattr(one, "_is_protocol", False)
+    ]
+    assert {f"{one.__module__}.{one.__name__}" for one in classes} <= TRUSTED
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

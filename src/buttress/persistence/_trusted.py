@@ -1,8 +1,9 @@
 """The types that a model file may hold, beside those that skops itself trusts.
 
 skops trusts NumPy arrays and scikit-learn's estimators. Added here are the classes of this
-library, and scikit-learn's splitters, scorers and calibrators, which searches carry along. No
-function of a user is in the list: a model with a callable kernel cannot be saved.
+library, the support vectors of models fitted on sparse rows, and scikit-learn's splitters,
+scorers and calibrators, which searches carry along. No function of a user is in the list: a
+model with a callable kernel cannot be saved.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ _OWN = frozenset(
         "buttress.kernels.gram.Kernel",
         "buttress.losses.hinge.DoubleHinge",
         "buttress.losses.hinge.GeneralizedHinge",
+        "buttress.losses.hinge.HardMargin",
         "buttress.losses.hinge.Hinge",
+        "buttress.losses.hinge.NuHinge",
         "buttress.losses.leaky.LeakyHockeyStick",
         "buttress.losses.ramp.DoubleRamp",
         "buttress.losses.ramp.GeneralizedRamp",
         "buttress.losses.ramp.Ramp",
         "buttress.losses.smooth.EllipsoidError",
         "buttress.losses.smooth.Exponential",
+        "buttress.losses.smooth.LogBarrier",
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
+        "buttress.metrics._scorer.RejectScorer",
         "buttress.model_selection.double_ramp.DoubleRampClassifierCV",
         "buttress.model_selection.leaky_hockey_stick.LeakyHockeyStickClassifierCV",
         "buttress.model_selection.rademacher.RademacherSelector",
@@ -82,6 +87,8 @@ _SPLITTERS = (
 _OTHERS = frozenset(
     {
         "numpy.dtype",
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
         *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
