@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -126,10 +127,47 @@ def read_data(
             raise typer.BadParameter(
                 f"{path}: {reason}; use --missing impute or --missing drop-rows"
             ) from None
+    _warn_of_many_texts(path, features.without(*names(categorical)))
     found, counts = np.unique(labels, return_counts=True)
     _check_classes(path, target, found, counts, len(labels), folds)
     classes = {str(label): int(count) for label, count in zip(found, counts, strict=True)}
     return Data(features, labels, classes, n_read)
+
+
+def _warn_of_many_texts(path: Path, table: Table) -> None:
+    """Say which text columns have a value of their own for most rows."""
+    from buttress.tables._table import is_number
+
+    for name, values in table.columns.items():
+        if is_number(values):
+            continue
+        different = {value for value in values if value is not None}
+        if not _too_many(len(different), len(values)):
+            continue
+        odd = sorted(text for text in different if not _reads_as_number(text))
+        what = "each becomes a feature of its own"
+        if len(odd) < len(different) / 2:
+            what = "most are numbers" + (f", {odd[0]!r} is not" if odd else " with decimal commas")
+        warnings.warn(
+            f"{path}: the column {name!r} is text with {len(different)} different values in "
+            f"{len(values)} rows: {what}. Correct it, leave it out with --ignore, or name it in "
+            "--categorical if it is meant.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _too_many(different: int, n_rows: int) -> bool:
+    """Whether there are too many values for classes or categories."""
+    return different > 20 and different > n_rows / 5
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return True
 
 
 def _check_classes(
@@ -138,7 +176,7 @@ def _check_classes(
     where = f"{path}: the target {target!r}"
     if len(found) < 2:
         raise typer.BadParameter(f"{where} has one value only, {found[0]!s}")
-    if len(found) > 20 and len(found) > n_rows / 5:
+    if _too_many(len(found), n_rows):
         raise typer.BadParameter(
             f"{where} has {len(found)} different values in {n_rows} rows: these are no classes"
         )
