@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
 from buttress import RampClassifier
-from buttress.classifiers._label_noise import noise_rates
+from buttress.classifiers._label_noise import NoiseRates, noise_rates
 from buttress.classifiers._suspects import disagreement, judge_labels, predictions
 
 
@@ -127,6 +127,12 @@ def test_noise_rates_of_empty_and_tiny_classes():
     assert found.rates[1] == 0.0
     assert not found.one_sided
     np.testing.assert_array_equal(found.factors, 1.0)
+    # enough for an order of the suspects, too little to move the boundary
+    near = NoiseRates(np.array([0.19, 0.36]), np.array([0.054, 0.049]))
+    assert near.one_sided
+    assert near.factors.tolist() == [1.0, 1.0]
+    far = NoiseRates(np.array([0.02, 0.36]), np.array([0.02, 0.049]))
+    assert far.factors.tolist() == pytest.approx([0.66, 1.34])
     three = noise_rates(np.ones(3), np.arange(3), np.arange(3), 3)
     assert not three.one_sided
 

@@ -11,9 +11,11 @@ from buttress._arrays import Array, BoolArray, IntArray
 # Shares of the most confident rows over which a rate is read off, and the fewest rows.
 _CONFIDENT_SHARES = (0.2, 0.3, 0.4, 0.5)
 _FEWEST_CONFIDENT = 10
-# Rates this near (in points, and in standard errors of their difference) count as equal.
+# Rates this near (in points, and in standard errors of their difference) count as equal. Wrong
+# weights can move the whole boundary, a wrong order of suspects costs little.
 _SMALLEST_DIFFERENCE = 0.05
-_STANDARD_ERRORS = 2.0
+_ERRORS_FOR_ORDER = 2.0
+_ERRORS_FOR_WEIGHTS = 3.0
 # A slope of this many standard errors between the two most confident quarters is chance.
 _CHANCE = 0.5
 
@@ -39,11 +41,7 @@ class NoiseRates:
     @property
     def one_sided(self) -> bool:
         """Whether, with two classes, one has clearly more wrong labels than the other."""
-        if len(self.rates) != 2:
-            return False
-        difference = abs(float(self.rates[1] - self.rates[0]))
-        error = float(np.hypot(*self.standard_errors))
-        return difference > max(_SMALLEST_DIFFERENCE, _STANDARD_ERRORS * error)
+        return self._differ_by(_ERRORS_FOR_ORDER)
 
     @property
     def factors(self) -> Array:
@@ -51,12 +49,20 @@ class NoiseRates:
 
         With rates r_0 and r_1 the share of given labels 1 where both true labels are equally
         likely is ``(1 - r_1 + r_0) / 2``; weighting labels 1 by ``1 + r_1 - r_0`` and labels 0 by
-        ``1 - r_1 + r_0`` brings that level to one half. Ones unless `one_sided`.
+        ``1 - r_1 + r_0`` brings that level to one half. Ones unless the rates differ by three
+        standard errors.
         """
-        if not self.one_sided:
+        if not self._differ_by(_ERRORS_FOR_WEIGHTS):
             return np.ones(len(self.rates))
         shift = float(self.rates[1] - self.rates[0])
         return np.array([1.0 - shift, 1.0 + shift])
+
+    def _differ_by(self, errors: float) -> bool:
+        if len(self.rates) != 2:
+            return False
+        difference = abs(float(self.rates[1] - self.rates[0]))
+        error = float(np.hypot(*self.standard_errors))
+        return difference > max(_SMALLEST_DIFFERENCE, errors * error)
 
 
 def noise_rates(

@@ -25,7 +25,7 @@ from buttress.model_selection._kernel_grid import BaseKernelGridCV
 from buttress.model_selection._scaled_grid import ramp_candidates, search_scaled
 
 # Candidates within this many standard errors of the best accuracy count as equally good.
-_AS_GOOD = 0.5
+_AS_GOOD = 0.25
 
 
 class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
@@ -94,7 +94,7 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     for every fold and candidate, and one fit of all rows.
 
     Under label noise the accuracies of candidates differ less and scatter more. With
-    ``scoring="accuracy"`` all candidates within half a binomial standard error of the
+    ``scoring="accuracy"`` all candidates within a quarter of a binomial standard error of the
     best count as equally good, and among them the smoothest is taken: the smallest width, then
     the smallest penalty, then the better score. Any other scorer: the best score.
 
@@ -103,7 +103,7 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     boundary is ``(1 - r_1 + r_0) / 2``, not one half, and training on the labels as given moves
     the boundary towards the noisier class. The rates are estimated from the held-out scores:
     the share of differing labels where the prediction is most confident. If they differ by more
-    than 0.05 and by more than two standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
+    than 0.05 and by more than three standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
     labels 0 by ``1 - r_1 + r_0`` in the final fit.
 
     References
