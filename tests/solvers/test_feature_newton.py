@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._feature_newton import (
-    _add_products,
-    feature_path,
-    interpreted_feature_path,
-)
+from buttress.solvers._feature_hessian import add_products
+from buttress.solvers._feature_newton import feature_path, interpreted_feature_path
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
 
@@ -23,19 +20,29 @@ def problem(n, p, seed, *, noise=0.7, share=0.5):
     return Phi, y, np.full(n, 1.0 / n)
 
 
-def solve(Phi, y, omega, r=np.inf, *, lambdas=LAMBDAS, intercept=True, tol=1e-9, start=None):
+def solve(
+    Phi,
+    y,
+    omega,
+    r=np.inf,
+    *,
+    lambdas=LAMBDAS,
+    intercept=True,
+    tol=1e-9,
+    start=None,
+    signs_only=False,
+):
     coef, b = (np.zeros(Phi.shape[1]), np.nan) if start is None else start
     loss = LeakyHockeyStick(r)
     return feature_path(
-        Phi, y, omega, lambdas, r, loss.tail_exponent(), intercept, tol, 1000, coef, b
+        Phi, y, omega, lambdas, r, loss.tail_exponent(), intercept, tol, 1000, coef, b, signs_only
     )
 
 
 def errors(Phi, y, omega, r, lambdas, found, intercept=True):
     """The worst violation of ``2 lambda beta = sum_i w_i t_i y_i x_i`` and of balance."""
-    coef, b, scores, _, residual, _ = found
-    np.testing.assert_allclose(scores, coef @ Phi.T, rtol=1e-9, atol=1e-12 * np.abs(scores).max())
-    t = -LeakyHockeyStick(r).derivative(y * (scores + b[:, None]))
+    coef, b, _, residual, _ = found
+    t = -LeakyHockeyStick(r).derivative(y * (coef @ Phi.T + b[:, None]))
     pull = (omega * y * t) @ Phi
     size = np.abs(omega * t) @ np.abs(Phi) + 1e-300
     worst = np.max(np.abs(2 * lambdas[:, None] * coef - pull) / size)
@@ -81,8 +88,8 @@ def test_scaling_tail_of_separable_rows(r):
     Phi, y, omega = problem(60, 3, 5, noise=0.0)
     found = solve(Phi, y, omega, r)
     assert errors(Phi, y, omega, r, LAMBDAS, found) < 1e-8
-    assert found[5][0] > 0
-    assert found[5][-1] == 0
+    assert found[4][0] > 0
+    assert found[4][-1] == 0
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1])
@@ -95,19 +102,31 @@ def test_one_penalty_from_a_start_far_away(share, lam):
         start = np.full(4, size), b
         found = solve(Phi, y, omega, lambdas=lambdas, start=start)
         np.testing.assert_allclose(found[0], cold[0], rtol=1e-7, atol=1e-9)
-        f, expected = found[2] + found[1][:, None], cold[2] + cold[1][:, None]
-        if np.ptp(cold[3]) == 0:  # the intercept is unique
-            np.testing.assert_allclose(f, expected, rtol=1e-6, atol=1e-7)
+        if np.ptp(cold[2]) == 0:  # the intercept is unique
+            np.testing.assert_allclose(found[1], cold[1], rtol=1e-6, atol=1e-7)
 
 
 def test_intercept_interval_of_balanced_classes():
     Phi, y, omega = problem(80, 3, 9)
     assert y.sum() == 0
     found = solve(Phi, y, omega, lambdas=10.0 ** np.linspace(2, -4, 25))
-    low, high = found[3].T
+    low, high = found[2].T
     assert low[0] < high[0]
     assert low[-1] == high[-1]
     np.testing.assert_allclose(found[1], (low + high) / 2)
+
+
+@pytest.mark.parametrize("r", [np.inf, 1.05])
+def test_few_steps_where_hardly_a_row_is_curved(r):
+    # Classes of equal weight just below the penalties at which the intercept is an interval.
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        Phi, y = rng.normal(size=(22, 1)), np.where(np.arange(22) % 2, 1.0, -1.0)
+        omega = np.full(22, 1 / 22)
+        for lam in 10.0 ** np.linspace(0, -2, 21):
+            found = solve(Phi, y, omega, r, lambdas=np.array([lam]))
+            assert errors(Phi, y, omega, r, np.array([lam]), found) < 1e-8
+            assert found[4][0] < 40
 
 
 def test_a_loss_of_your_own_takes_the_same_path():
@@ -122,11 +141,28 @@ def test_a_loss_of_your_own_takes_the_same_path():
 
     Phi, y, omega = problem(90, 6, 11, share=0.35)
     own = interpreted_feature_path(
-        Phi, y, omega, LAMBDAS, Mine(), 0.0, True, 1e-9, 1000, np.zeros(6), np.nan
+        Phi, y, omega, LAMBDAS, Mine(), 0.0, True, 1e-9, 1000, np.zeros(6), np.nan, False
     )
     found = solve(Phi, y, omega, 3.0)
     np.testing.assert_allclose(own[0], found[0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(own[1], found[1], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("r", [np.inf, 1.2, 5.0])
+@pytest.mark.parametrize(
+    ("n", "p", "noise", "share"), [(190, 18, 0.7, 0.5), (60, 2, 0.0, 0.3), (300, 5, 3.0, 0.15)]
+)
+def test_signs_are_those_of_the_exact_solution_with_less_work(n, p, noise, share, r):
+    for seed in range(4):
+        Phi, y, omega = problem(n, p, seed, noise=noise, share=share)
+        omega[seed::5] = 0.0
+        omega /= omega.sum()
+        out = Phi[omega == 0.0]
+        found = solve(Phi, y, omega, r, tol=1e-6, signs_only=True)
+        exact = solve(Phi, y, omega, r, tol=1e-12)
+        signs = [coef @ out.T + b[:, None] > 0 for coef, b, *_ in (found, exact)]
+        np.testing.assert_array_equal(*signs)
+        assert found[4].sum() < exact[4].sum()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -136,7 +172,7 @@ def test_products_by_tiles(size, dtype):
     panel = np.zeros((size + 2, 50), dtype=dtype)
     panel[:size] = rng.normal(size=(size, 50))
     H = np.zeros((size + 2, size + 2))
-    _add_products(panel, 41, size, H)
+    add_products(panel, 41, size, H)
     expected = panel[:size, :41].astype(float) @ panel[:size, :41].T
     found = H[:size, :size]
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-4, atol=1e-4)

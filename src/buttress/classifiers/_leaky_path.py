@@ -97,6 +97,7 @@ class LeakyProblem:
         omegas: Array,
         alphas: Array,
         advance: Callable[[int], None] = lambda steps: None,
+        signs_only: BoolArray | None = None,
     ) -> Paths:
         """All problems (rows of `targets` and `omegas`) at all penalties."""
         if self.solver == "mm":
@@ -113,6 +114,7 @@ class LeakyProblem:
             max_iter=self.max_iter,
             method=self.solver,
             n_threads=effective_n_jobs(self.n_jobs),
+            signs_only=signs_only,
             advance=advance,
         )
 
@@ -193,6 +195,9 @@ class LeakyProblem:
             squared_norms = np.einsum("ij,ij->i", coefs, coefs)
 
         def similarity_norms(v: Array) -> Array:
+            if not geometry.kernel_form:
+                projected = v @ geometry.matrix
+                return np.asarray(geometry.scale * np.einsum("ij,ij->i", projected, projected))
             return np.asarray(
                 geometry.scale * np.einsum("ij,ij->i", v, geometry.similarity_product(v.T).T)
             )

@@ -322,8 +322,11 @@ class _Search:
     def run(self, problem: LeakyProblem, loss: Any, r: float, advance: Any) -> _Candidate:
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = LeakyProblem(**{**vars(problem), "loss": loss})
-        paths = problem.solve(self.targets, self.omegas, self.alphas, advance)
         q = self.data.n_problems
+        # The accuracy of two classes on the folds asks for no more than signs.
+        signs_only = np.arange(len(self.targets)) < len(self.folds) * q
+        signs_only &= q == 1 and self.estimator.scoring == "accuracy"
+        paths = problem.solve(self.targets, self.omegas, self.alphas, advance, signs_only)
         scores = np.empty((len(self.alphas), len(self.folds)))
         for number, (_, test) in enumerate(self.folds):
             mine = slice(number * q, (number + 1) * q)

@@ -19,54 +19,22 @@ from numba.extending import overload, register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
-from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers._feature_hessian import PANEL, factorise, largest_size, solve
 from buttress.solvers._newton import best_intercept, slope_and_curvature
 
 _BISECTIONS = 60
-# Below this change of the slopes a Newton step needs no safeguard.
+# Below this change of the slopes the first few Newton steps need no safeguard.
 _CLOSE = 1e-3
-# Rows of a panel of the Hessian: its features stay in the cache, its sums keep their digits.
-_PANEL = 512
+_TRUSTED_STEPS = 4
 # From this many features on the products of a Hessian are in float32 (for so many steps).
 _SINGLE_FEATURES = 16
 _SINGLE_STEPS = 8
 # Relative error of a step with such a Hessian, generously.
 _ROUNDING = 1e-4
-
-
-@compiled(fastmath=True)
-def _add_products(panel: Array, width: int, size: int, H: Array) -> None:
-    """Add ``panel @ panel.T`` to the lower triangle of `H`, in tiles of nine sums.
-
-    Nine running sums fit into the registers. `panel` and `H` have two rows more than `size`.
-    """
-    zero = panel[0, 0] - panel[0, 0]  # of the panel's type
-    for a in range(0, size, 3):
-        x0, x1, x2 = panel[a], panel[a + 1], panel[a + 2]
-        for b in range(0, a + 1, 3):
-            y0, y1, y2 = panel[b], panel[b + 1], panel[b + 2]
-            s00, s01, s02 = zero, zero, zero
-            s10, s11, s12 = zero, zero, zero
-            s20, s21, s22 = zero, zero, zero
-            for i in range(width):
-                s00 += x0[i] * y0[i]
-                s01 += x0[i] * y1[i]
-                s02 += x0[i] * y2[i]
-                s10 += x1[i] * y0[i]
-                s11 += x1[i] * y1[i]
-                s12 += x1[i] * y2[i]
-                s20 += x2[i] * y0[i]
-                s21 += x2[i] * y1[i]
-                s22 += x2[i] * y2[i]
-            H[a, b] += s00
-            H[a, b + 1] += s01
-            H[a, b + 2] += s02
-            H[a + 1, b] += s10
-            H[a + 1, b + 1] += s11
-            H[a + 1, b + 2] += s12
-            H[a + 2, b] += s20
-            H[a + 2, b + 1] += s21
-            H[a + 2, b + 2] += s22
+# For signs a Hessian serves once more after a step that left so small a share of its change.
+_CONTRACTION = 0.1
+# Signs are settled when all scores are so many times the last step away from zero.
+_MARGIN = 10.0
 
 
 @compiled()
@@ -82,54 +50,22 @@ def _signed_features(Phi: Array, y: Array, held: IntArray, size: int) -> Array:
     return Z
 
 
-@compiled()
-def _factorise(
-    Z: Array, v: Array, lam: float, n_penalised: int, factor: Array, scale: Array
-) -> None:
-    """Cholesky factor of ``Z diag(v) Z' + 2 lam D`` scaled to unit diagonal, and the scaling.
-
-    The scaling makes features of very different sizes harmless. An intercept without any
-    curvature gets a scale of zero: it stays where it is. The products are in the precision of
-    `Z`.
-    """
-    size, m = Z.shape
-    H = np.zeros((size + 2, size + 2))
-    panel = np.zeros((size + 2, min(m, _PANEL)), dtype=Z.dtype)
-    root = np.empty(panel.shape[1], dtype=Z.dtype)
-    largest = np.max(v)  # unit weight: float32 has no room for far smaller numbers
-    if largest > 0.0:
-        for first in range(0, m, panel.shape[1]):
-            width = min(panel.shape[1], m - first)
-            for i in range(width):
-                root[i] = np.sqrt(v[first + i] / largest)
-            for k in range(size):
-                source = Z[k, first : first + width]
-                for i in range(width):
-                    panel[k, i] = root[i] * source[i]
-            _add_products(panel, width, size, H)
-    for k in range(size):
-        for q in range(k + 1):
-            H[k, q] *= largest
-        if k < n_penalised:
-            H[k, k] += 2.0 * lam
-        scale[k] = 1.0 / np.sqrt(H[k, k]) if H[k, k] > 0.0 else 0.0
-    ridge = 1e-12
-    while True:
-        for k in range(size):
-            for q in range(k):
-                factor[k, q] = H[k, q] * scale[k] * scale[q]
-            factor[k, k] = 1.0 + ridge
-        if cholesky_in_place(factor) == 0:
-            return
-        ridge *= 10.0
+@compiled(fastmath=True)
+def _smallest_size(v: Array) -> float:
+    """The smallest absolute value."""
+    smallest = np.inf
+    for i in range(v.size):
+        smallest = min(smallest, abs(v[i]))
+    return smallest
 
 
 @register_jitable
-def _solve(factor: Array, scale: Array, right: Array) -> None:
-    """Overwrite the single row of `right` with the solution of the Newton equations."""
-    right[0] *= scale
-    cholesky_solve(factor, right)
-    right[0] *= scale
+def _set_downhill(
+    Z: Array, omega: Array, t: Array, lam: float, w: Array, p: int, downhill: Array
+) -> None:
+    """Minus the gradient of the objective."""
+    downhill[:] = np.dot(Z, omega * t)
+    downhill[:p] -= 2.0 * lam * w[:p]
 
 
 def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
@@ -221,10 +157,13 @@ def feature_path(
     max_iter: int,
     start_coef: Array,
     start_intercept: float,
-) -> tuple[Any, Any, Any, Any, Any, Any]:
+    signs_only: bool,
+) -> tuple[Any, Any, Any, Any, Any]:
     """Solve for every penalty, from the largest to the smallest; see `_newton.kernel_path`.
 
-    `Phi` has one row of features per row of data, and the coefficients are their weights.
+    `Phi` has one row of features per row of data, and the coefficients are their weights. The
+    scores are theirs to compute. With `signs_only` a penalty is done as soon as no sign of a
+    score at a row without weight can change any more.
     """
     p = Phi.shape[1]
     L = lambdas.size
@@ -234,11 +173,15 @@ def feature_path(
     iterations = np.zeros(L, dtype=np.int64)
 
     held = np.flatnonzero(omega > 0.0)
-    y, omega = y[held], omega[held]
     size = p + 1 if fit_intercept else p
-    Z = _signed_features(Phi, y, held, size)
+    Z = _signed_features(Phi, y[held], held, size)
+    out = np.flatnonzero(omega == 0.0) if signs_only else held[:0]
+    Z_out = _signed_features(Phi, y[out], out, size)
+    y, omega = y[held], omega[held]
     single = size >= _SINGLE_FEATURES
     Z_single = Z.astype(np.float32) if single else np.empty((0, 0), dtype=np.float32)
+    panel = np.zeros((size + 2, min(held.size, PANEL)))
+    panel_single = panel.astype(np.float32)
 
     balanced = fit_intercept and abs(np.dot(omega, y)) < 1e-13 and tail_exponent != 0.0
     flat_coef = np.dot(Z[:p], omega)
@@ -255,11 +198,12 @@ def feature_path(
         both = np.array([1.0, -1.0])
         w[p] = best_intercept(loss, np.zeros(2), both, np.array([up, np.sum(omega) - up]))
     u: Any = np.dot(w, Z)
-    t, kappa, new_t, new_kappa = np.empty((4, held.size))
+    t, kappa, new_t, new_kappa, curvature = np.empty((5, held.size))
     set_slopes(loss, u, t, kappa)
     factor = np.zeros((size, size))
     scale = np.zeros(size)
     right = np.zeros((1, size))
+    downhill = np.zeros(size)  # minus the gradient
     tail = -1
     known = False  # whether the factor belongs to the solution before
 
@@ -295,43 +239,46 @@ def feature_path(
             before = lambdas[step - 1]
             right[0] = 2.0 * before * w
             right[0, p:] = 0.0
-            _solve(factor, scale, right)
+            solve(factor, scale, right)
             w = w - np.log(lam / before) * right[0]
             u = np.dot(w, Z)
             set_slopes(loss, u, t, kappa)
-        error = np.inf
+        _set_downhill(Z, omega, t, lam, w, p, downhill)
+        error, steady, rough = np.inf, False, False
         for iteration in range(max_iter):
             iterations[step] = iteration + 1
-            if fit_intercept and not np.any(kappa) and abs(np.dot(omega * t, y)) > 1e-13:
+            if fit_intercept and abs(downhill[p]) > 1e-13 and not np.any(kappa):
                 # No curvature to tell how far the intercept must go.
                 w[p] = best_intercept(loss, y * u - w[p], y, omega)
                 u = np.dot(w, Z)
                 set_slopes(loss, u, t, kappa)
-            rough = single and iteration < _SINGLE_STEPS
-            if rough:
-                _factorise(Z_single, omega * kappa, lam, p, factor, scale)
-            else:
-                _factorise(Z, omega * kappa, lam, p, factor, scale)
-            known = True
-            right[0] = np.dot(Z, omega * t)
-            right[0, :p] -= 2.0 * lam * w[:p]
-            _solve(factor, scale, right)
+                _set_downhill(Z, omega, t, lam, w, p, downhill)
+            if not steady:
+                rough = single and iteration < _SINGLE_STEPS
+                if rough:
+                    factorise(Z_single, omega * kappa, lam, p, panel_single, factor, scale)
+                else:
+                    factorise(Z, omega * kappa, lam, p, panel, factor, scale)
+                curvature[:] = kappa
+                known = True
+            right[0] = downhill
+            solve(factor, scale, right)
             new_w = w + right[0]
             new_u = np.dot(new_w, Z)
             du = new_u - u
             set_slopes(loss, new_u, new_t, new_kappa)
-            change, bent = _largest_changes(t, kappa, du, new_t)
+            change, bent = _largest_changes(t, curvature, du, new_t)
             error = bent + _ROUNDING * change if rough else bent
-            if change > _CLOSE:
+            if change > _CLOSE or iteration >= _TRUSTED_STEPS:
                 pull = 2.0 * lam * np.dot(w[:p], right[0, :p])
                 growth = 2.0 * lam * np.dot(right[0, :p], right[0, :p])
                 start = pull - np.dot(omega * t, du)
                 end = pull + growth - np.dot(omega * new_t, du)
                 share = _safe_share(loss, omega, u, du, start, end, pull, growth)
-                if share == 0.0:
+                if share == 0.0 and change > _CLOSE and not steady:
                     error = np.inf
                     break
-                if share < 1.0:
+                if 0.0 < share < 1.0:
                     new_w = w + share * right[0]
                     new_u = np.dot(new_w, Z)
                     set_slopes(loss, new_u, new_t, new_kappa)
@@ -341,13 +288,20 @@ def feature_path(
             kappa, new_kappa = new_kappa, kappa
             if error <= tol:
                 break
+            steady = signs_only and error <= _CONTRACTION * change
+            if steady:
+                # What is left to go is no more than a share of this step.
+                moved = largest_size(np.dot(right[0], Z_out))
+                ahead = tail_exponent > 0.0 and np.min(u) >= 1.0  # the tail needs precision
+                if not ahead and _smallest_size(np.dot(w, Z_out)) > _MARGIN * moved:
+                    break
+            _set_downhill(Z, omega, t, lam, w, p, downhill)
         solutions[step, :size] = w
         intervals[step] = solutions[step, p]
         residuals[step] = error
         if tail_exponent > 0.0 and error <= tol and np.min(u) >= 1.0:
             tail = step
-    coefs = np.ascontiguousarray(solutions[:, :p])
-    return coefs, solutions[:, p], np.dot(coefs, Phi.T), intervals, residuals, iterations
+    return solutions[:, :p].copy(), solutions[:, p].copy(), intervals, residuals, iterations
 
 
 interpreted_feature_path = feature_path

@@ -42,27 +42,45 @@ def newton(
     tol: float,
     max_iter: int,
     start: tuple[Array, float] | None = None,
+    *,
+    wanted: Any = slice(None),
+    scores: Array | None = None,
+    signs_only: bool = False,
 ) -> tuple[Any, ...]:
-    """Coefficients, intercepts, scores, intervals, residuals and iterations at every penalty."""
+    """Coefficients, intercepts, scores, intervals, residuals and iterations.
+
+    Parameters
+    ----------
+    wanted : slice or array of int
+        The penalties to return, all unless given.
+    scores : array of shape (L, n), optional
+        Where to write the scores.
+    signs_only : bool
+        Whether only the signs of the scores at rows without weight are needed.
+    """
     leaky = isinstance(loss, LeakyHockeyStick)
+    coef, intercept = (np.zeros(geometry.matrix.shape[1]), np.nan) if start is None else start
+    arguments = (
+        geometry.matrix,
+        np.ascontiguousarray(y, dtype=np.float64),
+        np.ascontiguousarray(omega, dtype=np.float64),
+        lambdas,
+        float(loss.r) if leaky else loss,
+        loss.tail_exponent() if leaky else 0.0,
+        fit_intercept,
+        tol,
+        max_iter,
+        np.ascontiguousarray(coef, dtype=np.float64),
+        float(intercept),
+    )
     function: Any
     if geometry.kernel_form:
         function = kernel_path if leaky else interpreted_kernel_path
-    else:
-        function = feature_path if leaky else interpreted_feature_path
-    coef, intercept = (np.zeros(geometry.matrix.shape[1]), np.nan) if start is None else start
-    return tuple(
-        function(
-            geometry.matrix,
-            np.ascontiguousarray(y, dtype=np.float64),
-            np.ascontiguousarray(omega, dtype=np.float64),
-            lambdas,
-            float(loss.r) if leaky else loss,
-            loss.tail_exponent() if leaky else 0.0,
-            fit_intercept,
-            tol,
-            max_iter,
-            np.ascontiguousarray(coef, dtype=np.float64),
-            float(intercept),
-        )
-    )
+        parts = [part[wanted] for part in function(*arguments)]
+        if scores is not None:
+            scores[:] = parts[2]
+        return tuple(parts)
+    function = feature_path if leaky else interpreted_feature_path
+    coefs, *rest = (part[wanted] for part in function(*arguments, signs_only))
+    intercepts, *rest = rest
+    return coefs, intercepts, np.dot(coefs, geometry.matrix.T, out=scores), *rest

@@ -21,6 +21,9 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.losses import LeakyHockeyStick
 
+# Intermediate arrays of so many numbers stay in the cache.
+_CACHED_NUMBERS = 8_192
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -77,15 +80,25 @@ def certify(
     The dual point takes the slopes at the given scores and shrinks those of the heavier class
     until the classes balance, which keeps it feasible.
     """
-    u = y * (scores + intercepts[:, None])
-    primal = loss.value(u) @ omega + penalties * squared_norms
-    s = -np.asarray(loss.derivative(u))
-    if fit_intercept:
-        up, down = s[:, y > 0] @ omega[y > 0], s[:, y < 0] @ omega[y < 0]
-        s[:, y > 0] *= np.minimum(1.0, down / up)[:, None]
-        s[:, y < 0] *= np.minimum(1.0, up / down)[:, None]
-    values = loss.dual_value(s) if hasattr(loss, "dual_value") else -loss.conjugate(-s)
-    dual = values @ omega - similarity_norms(omega * y * s) / (4.0 * penalties)
+    primal, dual = np.empty(len(penalties)), np.empty(len(penalties))
+    pulls = np.empty(scores.shape)
+    positive = y > 0
+    # A few models at a time: what lies between stays in the cache.
+    few = max(1, _CACHED_NUMBERS // len(y))
+    for first in range(0, len(penalties), few):
+        part = slice(first, first + few)
+        u = y * (scores[part] + intercepts[part, None])
+        primal[part] = loss.value(u) @ omega
+        s = -np.asarray(loss.derivative(u))
+        if fit_intercept:
+            up, down = s @ (omega * positive), s @ (omega * ~positive)
+            ratio = np.minimum(1.0, np.stack([down / up, up / down], axis=1))
+            s *= np.where(positive, ratio[:, :1], ratio[:, 1:])
+        values = loss.dual_value(s) if hasattr(loss, "dual_value") else -loss.conjugate(-s)
+        dual[part] = values @ omega
+        np.multiply(s, omega * y, out=pulls[part])
+    primal += penalties * squared_norms
+    dual -= similarity_norms(pulls) / (4.0 * penalties)
     return Certificate(primal, dual)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array
+from buttress._arrays import Array, BoolArray
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick, SmoothLoss, require
 from buttress.solvers._column_driver import batched
@@ -50,6 +50,7 @@ def solve_problems(
     max_iter: int = _NEWTON_ITERATIONS,
     method: str = "auto",
     n_threads: int = 1,
+    signs_only: BoolArray | None = None,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> Paths:
     """Solve every problem at every penalty.
@@ -72,6 +73,9 @@ def solve_problems(
     method : {"auto", "newton", "batched"}
     n_threads : int
         Problems (or columns) are divided among so many threads.
+    signs_only : array of shape (q,), optional
+        Problems of which only the signs of the scores at the rows without weight are needed;
+        Newton's method in features stops when they are settled.
     advance : callable
         Told the number of problems finished.
 
@@ -94,14 +98,25 @@ def solve_problems(
     iterations = np.empty((q, L), dtype=np.int64)
 
     def run(one: int) -> None:
-        found = newton(geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)
-        stored = (coef, intercept, scores, interval, residual, iterations)
-        for whole, part in zip(stored, found, strict=True):
-            np.take(part, wanted, axis=0, out=whole[one], mode="clip")
+        coef[one], intercept[one], _, interval[one], residual[one], iterations[one] = newton(
+            geometry,
+            Y[one],
+            omega[one],
+            ladder,
+            loss,
+            fit_intercept,
+            tol,
+            max_iter,
+            wanted=wanted,
+            scores=scores[one],
+            signs_only=bool(loose[one]),
+        )
         advance(1)
 
+    loose = np.zeros(q, dtype=bool) if signs_only is None else signs_only
+    longest_first = np.argsort(loose, kind="stable")
     with one_blas_thread() if len(Y) > 1 else nullcontext():
-        in_threads(run, range(q), n_threads)
+        in_threads(run, longest_first.tolist(), n_threads)
     return Paths(intercept, interval, scores, coef, None, iterations, residual <= tol, "newton")
 
 
