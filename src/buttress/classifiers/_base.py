@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -129,6 +130,8 @@ class BaseKernelClassifier(BaseMarginClassifier):
     kernel_params: Any
     class_weight: Any
     tol: float
+    # Whether a linear machine with an intercept is trained on centred rows.
+    _centres_rows = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -158,17 +161,20 @@ class BaseKernelClassifier(BaseMarginClassifier):
         else:
             width = resolve_gamma(self.gamma if gamma is None else gamma, data.X, data.weight)
         dense = isinstance(data.X, np.ndarray)
+        center = np.average(data.X, axis=0, weights=data.weight) if dense else None
         kernel = make_kernel(
             self.kernel,
             gamma=width,
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,
-            center=np.average(data.X, axis=0, weights=data.weight) if dense else None,
+            center=center,
         )
         if kernel.name == "linear":
             with np.errstate(over="ignore"):
                 check_finite(kernel, kernel.diagonal(data.X))
+            if self._centres_rows and getattr(self, "fit_intercept", False):
+                kernel = replace(kernel, center=center)
         return kernel
 
     def _store_expansion(
@@ -196,7 +202,6 @@ class BaseKernelClassifier(BaseMarginClassifier):
         self.classes_ = data.classes
         self.support_ = data.rows[used]
         self.dual_coef_ = np.ascontiguousarray(dual_coef[:, used], dtype=dtype)
-        self.intercept_ = np.asarray(intercept, dtype=dtype)
         self.n_support_ = np.bincount(data.codes[used], minlength=len(data.classes))
         precomputed = kernel.name == "precomputed"
         self.support_vectors_ = np.empty((0, 0), dtype=dtype) if precomputed else data.X[used]
@@ -205,9 +210,14 @@ class BaseKernelClassifier(BaseMarginClassifier):
         # A refit with another kernel must not keep the weights of the last one.
         self.__dict__.pop("coef_", None)
         if kernel.name == "linear":
-            if coef is None:
+            if coef is None and kernel.center is not None:
+                # the intercept belongs to centred rows
+                coef = dual_coef[:, used] @ (data.X[used] - kernel.center)
+                intercept = intercept - coef @ kernel.center
+            elif coef is None:
                 coef = dual_coef[:, used] @ data.X[used]
             self.coef_ = np.ascontiguousarray(coef, dtype=dtype)
+        self.intercept_ = np.asarray(intercept, dtype=dtype)
 
     def _store_certificates(self, solutions: Sequence[Solution], *, kind: str) -> None:
         """Keep objective, certificate and iterations; warn when a problem stopped short.

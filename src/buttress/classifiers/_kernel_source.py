@@ -26,6 +26,21 @@ def gram_matrix(kernel: Kernel, X: Any) -> Array:
     return K
 
 
+def centred_gram_matrix(kernel: Kernel, X: Any) -> Array:
+    """The Gram matrix of rows taken from the kernel's center: for machines with an intercept.
+
+    The intercept takes up what a shift of the features changes in a linear function, and the
+    products of centred rows lose no digits to a common offset.
+    """
+    return gram_matrix(kernel, _centred(kernel, X))
+
+
+def _centred(kernel: Kernel, X: Any) -> Any:
+    if kernel.name != "linear" or kernel.center is None:
+        return X
+    return X - kernel.center.astype(X.dtype, copy=False)
+
+
 def check_finite(kernel: Kernel, values: Array) -> None:
     """Raise a ValueError when similarities (or sums of them) overflow or are undefined."""
     # two numbers tell, without a second matrix; NaN is passed on
@@ -51,16 +66,17 @@ def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> Kerne
     """
     n, itemsize = data.X.shape[0], data.X.dtype.itemsize
     if kernel.name == "precomputed" or n * n * itemsize <= cache_size * 2**20:
-        return KernelMatrix(gram_matrix(kernel, data.X))
+        return KernelMatrix(centred_gram_matrix(kernel, data.X))
     if not kernel.always_definite:
         raise ValueError(
             f"kernel={kernel.name!r} must be checked for positive semidefiniteness on the whole "
             f"matrix of {n} rows, {n * n * itemsize / 2**20:.0f} MB; cache_size={cache_size:g} MB "
             "is too small."
         )
+    X = _centred(kernel, data.X)
     return KernelRowCache(
-        lambda rows: np.asarray(kernel(data.X[rows], data.X)),
-        kernel.diagonal(data.X),
+        lambda rows: np.asarray(kernel(X[rows], X)),
+        kernel.diagonal(X),
         cache_size,
         data.X.dtype,
     )

@@ -138,6 +138,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     max_iter: int
     cache_size: float
     random_state: Any
+    _centres_rows = True
 
     def _check_own(self) -> None:
         raise AssertionError(f"{type(self).__name__} does not define _check_own")

@@ -141,6 +141,8 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
     (9, 0)
     """
 
+    _centres_rows = True
+
     def __init__(
         self,
         C: float = 1.0,

@@ -15,7 +15,7 @@ from buttress._arrays import Array
 from buttress._progress import progress
 from buttress._threads import one_blas_thread
 from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._kernel_source import gram_matrix
+from buttress.classifiers._kernel_source import centred_gram_matrix
 from buttress.classifiers._parameters import check_widths
 from buttress.classifiers._training import TrainingSet
 from buttress.model_selection._folds import Fold, classification_folds
@@ -39,6 +39,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
     gammas: Any
     n_jobs: int | None
     verbose: int
+    _centres_rows = True
 
     def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
         """Parameter names and the values to try, without the kernel width."""
@@ -82,7 +83,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         with progress(type(self).__name__, total * len(combinations), self.verbose) as advance:
             for width in widths:
                 kernel = self._make_kernel(data, gamma=width)
-                K = gram_matrix(kernel, data.X)
+                K = centred_gram_matrix(kernel, data.X)
                 with one_blas_thread():
                     columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                         delayed(self._fold_scores)(K, data, labels, fold, combinations)
@@ -114,7 +115,7 @@ class BaseKernelGridCV(BaseKernelClassifier):
         kernel, K = best[1]
         if kernel.params.get("gamma") != self.best_params_["gamma"]:
             kernel = self._make_kernel(data, gamma=self.best_params_["gamma"])
-            K = gram_matrix(kernel, data.X)
+            K = centred_gram_matrix(kernel, data.X)
         self._refit(data, kernel, K, labels)
         return self
 

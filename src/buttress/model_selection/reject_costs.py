@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, BoolArray
 from buttress._threads import one_blas_thread
-from buttress.classifiers._kernel_source import gram_matrix
+from buttress.classifiers._kernel_source import centred_gram_matrix
 from buttress.classifiers._parameters import check_number
 from buttress.classifiers._reject import BaseRejectClassifier
 from buttress.classifiers._training import TrainingSet, _with_class_weight
@@ -147,7 +147,7 @@ class _SharedKernel:
         self.data: TrainingSet = replace(first._training_set(X, y, None), weight=weight)
         self.weight = weight
         self.kernel = first._make_kernel(self.data)
-        self.K = gram_matrix(self.kernel, self.data.X)
+        self.K = centred_gram_matrix(self.kernel, self.data.X)
 
     def answers(self, train: Any, test: Any) -> Answers:
         data = self.data
