@@ -229,6 +229,7 @@ def test_confidence_comes_from_scores_or_probabilities():
         (lambda: risk_coverage_curve([0], [0], [np.nan]), "no NaN"),
         (lambda: reject_scorer(0.0), r"d=0.0.*\(0, 0.5\]"),
         (lambda: reject_scorer(True), "d=True"),
+        (lambda: reject_scorer("0.2"), "d='0.2'"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -173,6 +173,24 @@ def test_bad_arguments_are_named():
     assert reduced_hull(POINTS, 0.5).loss == NuHinge(0.5)
 
 
+@pytest.mark.parametrize("shape", [convex_hull(POINTS), Ellipsoid([0.0, 0.0], np.eye(2), 1.0)])
+def test_points_and_directions_that_make_no_sense_are_named(shape):
+    with pytest.raises(ValueError, match=r"z=.*2 finite coordinates"):
+        shape.contains([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"direction=.*2 finite coordinates"):
+        shape.support([np.nan, 1.0])
+    with pytest.raises(ValueError, match="n=0"):
+        shape.boundary(0)
+    value, point = shape.support([0.0, 0.0])
+    assert value == 0.0
+    assert shape.contains(point)
+
+
+def test_points_must_be_finite():
+    with pytest.raises(ValueError, match="points must be finite"):
+        convex_hull([[0.0, np.nan]])
+
+
 def test_stored_support_functions(oracle):
     arrays, cases = oracle("support_function")
     for name, case in cases.items():

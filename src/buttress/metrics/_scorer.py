@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def reject_scorer(d: float) -> RejectScorer:
     >>> reject_scorer(0.2)(always, [[0], [0], [0], [0]], [1, 1, 1, 0])
     -0.25
     """
-    if isinstance(d, bool) or not 0 < d <= 0.5:
+    if isinstance(d, bool) or not isinstance(d, Real) or not 0 < d <= 0.5:
         raise ValueError(f"d={d!r} is out of range: expected a number in (0, 0.5].")
     return RejectScorer(d)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ class UncertaintySet:
         self.points = np.asarray(points, dtype=np.float64)
         if self.points.ndim != 2 or len(self.points) == 0:
             raise ValueError("points must be a matrix with at least one row.")
+        if not np.isfinite(self.points).all():
+            raise ValueError("points must be finite: they contain NaN or infinity.")
         n = len(self.points)
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
         self.loss, self.level, self.weight = loss, float(level), weight
@@ -119,7 +122,7 @@ class UncertaintySet:
         ``alpha_i = l'((s_i - tau) / eta) / m`` with ``s_i`` the row's component: a root search
         for ``tau`` inside one for ``log eta``. A hinge fills its caps greedily.
         """
-        s = self.points @ np.asarray(direction, dtype=np.float64)
+        s = self.points @ _vector("direction", direction, self.points.shape[1])
         w, total = self.weight, self.total
         if isinstance(self.loss, NuHinge):
             return self._greedy(s)
@@ -180,7 +183,7 @@ class UncertaintySet:
         ``max_{q, t} q.z + t - (1/m) sum_i l(q.x_i + t)``, a concave problem in p + 1 variables
         solved by Newton's method; the search ends as soon as the level is exceeded.
         """
-        z = np.asarray(z, dtype=np.float64)
+        z = _vector("z", z, self.points.shape[1])
         if isinstance(self.loss, (NuHinge, HardMargin)):
             return self._hull_contains(z, tol)
         scale = max(float(np.max(np.abs(self.points - self.center))), 1e-300)
@@ -244,9 +247,19 @@ def _least_level(
     return value
 
 
+def _vector(name: str, given: Any, p: int) -> Array:
+    """A point or direction with as many finite coordinates as the set has."""
+    vector = np.asarray(given, dtype=np.float64)
+    if vector.shape != (p,) or not np.isfinite(vector).all():
+        raise ValueError(f"{name}={given!r} is not accepted: expected {p} finite coordinates.")
+    return vector
+
+
 def _planar_boundary(shape: Any, p: int, n: int) -> Array:
     if p != 2:
         raise ValueError(f"boundary needs points in the plane; these have {p} coordinates.")
+    if not (isinstance(n, Integral) and n >= 1):
+        raise ValueError(f"n={n!r} is out of range: expected a whole number >= 1.")
     angles = np.arange(n) * (2.0 * np.pi / n)
     directions = np.column_stack([np.cos(angles), np.sin(angles)])
     return np.array([shape.support(d)[1] for d in directions])
@@ -283,16 +296,17 @@ class Ellipsoid:
 
     def contains(self, z: Any, *, tol: float = 1e-9) -> bool:
         """Whether `z` is in the ellipsoid, up to a relative error `tol` of the radius."""
-        d = np.asarray(z, dtype=np.float64) - self.center
+        d = _vector("z", z, len(self.center)) - self.center
         distance = np.sqrt(float(d @ np.linalg.solve(self.covariance, d)))
         return bool(distance <= self.radius * (1.0 + tol))
 
     def support(self, direction: Any) -> tuple[float, Array]:
         """The largest ``direction . z``, and the point where it is reached."""
-        d = np.asarray(direction, dtype=np.float64)
+        d = _vector("direction", direction, len(self.center))
         image = self.covariance @ d
         length = np.sqrt(float(d @ image))
-        point = self.center + (self.radius / length) * image
+        # every point is furthest in no direction
+        point = self.center + (self.radius / length if length > 0.0 else 0.0) * image
         return float(d @ point), np.asarray(point)
 
     def boundary(self, n: int = 180) -> Array:
