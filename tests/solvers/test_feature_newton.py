@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._feature_hessian import add_products
+from buttress.solvers._feature_hessian import add_products, change_products, set_products
 from buttress.solvers._feature_newton import feature_path, interpreted_feature_path
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
@@ -172,7 +172,22 @@ def test_products_by_tiles(size, dtype):
     panel = np.zeros((size + 2, 50), dtype=dtype)
     panel[:size] = rng.normal(size=(size, 50))
     H = np.zeros((size + 2, size + 2))
-    add_products(panel, 41, size, H)
-    expected = panel[:size, :41].astype(float) @ panel[:size, :41].T
+    add_products(panel, 41, size, 2.0, H)
+    expected = 2.0 * panel[:size, :41].astype(float) @ panel[:size, :41].T
     found = H[:size, :size]
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-4, atol=1e-4)
+
+
+def test_products_follow_the_rows_that_change():
+    rng = np.random.default_rng(0)
+    size, m = 20, 700
+    Z, omega, used = rng.normal(size=(size, m)), rng.random(m), rng.random(m)
+    panel, H = np.zeros((size + 2, 512)), np.zeros((size + 2, size + 2))
+    set_products(Z, omega * used, panel, H)
+    for changed in (np.arange(m), np.arange(0, m, 7), np.array([3]), np.array([], dtype=int)):
+        kappa = used.copy()
+        kappa[changed] = rng.random(len(changed)) * (rng.random(len(changed)) < 0.8)
+        change_products(Z, omega, kappa, used, changed, panel, H)
+        np.testing.assert_array_equal(used, kappa)
+        expected = (Z * omega * kappa) @ Z.T
+        np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=1e-10)

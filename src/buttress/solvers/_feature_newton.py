@@ -2,7 +2,8 @@
 
 As `_newton`, for problems with few features: linear kernels and Gram matrices of low rank. Rows
 are multiplied by their labels, so that margins are ``u = w'Z`` with one column of `Z` for every
-row that counts and one row for every feature; the intercept is the last of them. A path is
+row that counts and one row for every feature; the intercept is the last of them. With
+many of them the Hessian is brought up to date at the rows whose curvature changed. A path is
 followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``, D without
 the intercept, and H is already factorised. Steps are judged by slopes alone. Along a step d the
 objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``: no loss is evaluated,
@@ -19,7 +20,15 @@ from numba.extending import overload, register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
-from buttress.solvers._feature_hessian import PANEL, factorise, largest_size, solve
+from buttress.solvers._feature_hessian import (
+    PANEL,
+    SMALLEST_RIDGE,
+    change_products,
+    factorise,
+    largest_size,
+    set_products,
+    solve,
+)
 from buttress.solvers._newton import best_intercept, slope_and_curvature
 
 _BISECTIONS = 60
@@ -31,6 +40,10 @@ _SINGLE_FEATURES = 16
 _SINGLE_STEPS = 8
 # Relative error of a step with such a Hessian, generously.
 _ROUNDING = 1e-4
+# Many features: only rows of which the curvature changed by this share enter the Hessian anew,
+# so many times at most.
+_CHANGE = 0.05
+_OLDEST = 16
 # For signs a Hessian serves once more after a step that left so small a share of its change.
 _CONTRACTION = 0.1
 # Signs are settled when all scores are so many times the last step away from zero.
@@ -48,6 +61,17 @@ def _signed_features(Phi: Array, y: Array, held: IntArray, size: int) -> Array:
     if size > p:
         Z[p] = y
     return Z
+
+
+@compiled()
+def _changed_rows(kappa: Array, used: Array) -> IntArray:
+    """Rows of which the curvature is no longer what the Hessian takes it for."""
+    rows = np.empty(kappa.size, dtype=np.int64)
+    count = 0
+    for i in range(kappa.size):
+        rows[count] = i
+        count += abs(kappa[i] - used[i]) > _CHANGE * max(kappa[i], used[i])
+    return rows[:count]
 
 
 @compiled(fastmath=True)
@@ -205,7 +229,9 @@ def feature_path(
     right = np.zeros((1, size))
     downhill = np.zeros(size)  # minus the gradient
     tail = -1
-    known = False  # whether the factor belongs to the solution before
+    H = np.zeros((size + 2, size + 2))
+    all_rows = np.arange(held.size)
+    age = 0  # how often the Hessian was brought up to date since it was computed
 
     for step in range(L):
         lam = lambdas[step]
@@ -234,13 +260,16 @@ def feature_path(
                 continue
             balanced = False
 
-        if known:
+        if age > 0:
             # Start along the tangent of the path in log lambda.
             before = lambdas[step - 1]
             right[0] = 2.0 * before * w
             right[0, p:] = 0.0
             solve(factor, scale, right)
             w = w - np.log(lam / before) * right[0]
+            # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
+            H *= lam / before
+            curvature *= lam / before
             u = np.dot(w, Z)
             set_slopes(loss, u, t, kappa)
         _set_downhill(Z, omega, t, lam, w, p, downhill)
@@ -255,12 +284,22 @@ def feature_path(
                 _set_downhill(Z, omega, t, lam, w, p, downhill)
             if not steady:
                 rough = single and iteration < _SINGLE_STEPS
-                if rough:
-                    factorise(Z_single, omega * kappa, lam, p, panel_single, factor, scale)
-                else:
-                    factorise(Z, omega * kappa, lam, p, panel, factor, scale)
-                curvature[:] = kappa
-                known = True
+                changed = all_rows
+                if rough and 0 < age < _OLDEST:
+                    changed = _changed_rows(kappa, curvature)
+                if changed.size < held.size // 3:
+                    change_products(Z, omega, kappa, curvature, changed, panel, H)
+                    age += 1
+                    if factorise(H, lam, p, factor, scale) > SMALLEST_RIDGE:
+                        changed = all_rows
+                if changed.size >= held.size // 3:
+                    if rough:
+                        set_products(Z_single, omega * kappa, panel_single, H)
+                    else:
+                        set_products(Z, omega * kappa, panel, H)
+                    factorise(H, lam, p, factor, scale)
+                    curvature[:] = kappa
+                    age = 1
             right[0] = downhill
             solve(factor, scale, right)
             new_w = w + right[0]
