@@ -73,6 +73,7 @@ class LabelStream:
             "offset": self.reader.offset,
             "lines": self.reader.lines,
             "columns": self.parser.columns,
+            "delimiter": self.parser.delimiter,
             "keys": list(self.waiting),
             "features": np.array([row[0] for row in rows], dtype=np.float64),
             "positions": np.array([row[1] for row in rows], dtype=np.int64),
@@ -85,6 +86,7 @@ class LabelStream:
     def restore(self, state: dict[str, Any]) -> None:
         self.reader.skip_to(int(state["offset"]), int(state["lines"]))
         self.parser.columns = state["columns"]
+        self.parser.delimiter = state.get("delimiter", ",")
         self.waiting = {
             key: (features.tolist(), int(position), int(answer))
             for key, features, position, answer in zip(

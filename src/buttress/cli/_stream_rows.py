@@ -128,10 +128,18 @@ class RowParser:
         self.key = key
         self.features = features
         self.columns: list[str] | None = None
+        self.delimiter = ","
 
     def header(self, line: str) -> None:
-        """Take the names of the CSV columns."""
-        self.columns = [name.strip() for name in _split(line)]
+        """Take the delimiter and the names of the CSV columns."""
+        from buttress.tables.reading import delimiter_of
+
+        line = line.removeprefix("\ufeff")  # the byte order mark of some editors
+        self.delimiter = delimiter_of(line)
+        self.columns = [name.strip() for name in _split(line, self.delimiter)]
+        doubled = sorted({name for name in self.columns if self.columns.count(name) > 1})
+        if doubled:
+            raise ValueError(f"the header has the column {doubled} more than once")
         self._choose(self.columns)
         assert self.features is not None
         wanted = [*self.features, *([self.key] if self.key else [])]
@@ -167,7 +175,7 @@ class RowParser:
         """The fields of one line by name."""
         if self.kind == "csv":
             assert self.columns is not None
-            fields = _split(text)
+            fields = _split(text, self.delimiter)
             if len(fields) != len(self.columns):
                 raise Malformed(f"{len(fields)} fields, expected {len(self.columns)}")
             return dict(zip(self.columns, (field.strip() for field in fields), strict=True))
@@ -180,9 +188,9 @@ class RowParser:
         return record
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, delimiter: str) -> list[str]:
     try:
-        rows = list(csv.reader([text], strict=True))
+        rows = list(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise Malformed(f"not CSV: {error}") from None
     return rows[0] if rows else []

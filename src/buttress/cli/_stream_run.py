@@ -73,6 +73,7 @@ class Run:
     center: Any = None
     spread: Any = None
     rejected: int = 0
+    first_reason: str = ""
     counts: dict[str, int] = field(default_factory=lambda: {"rows": 0, "saved": 0})
 
     # -- from start to end -----------------------------------------------------------------
@@ -93,6 +94,11 @@ class Run:
             if header is None:
                 raise ValueError("the input is empty: expected a CSV header")
             self.parser.header(header)
+            if self.labels is None and self.parser.target not in (self.parser.columns or ()):
+                raise ValueError(
+                    f"the header has no column {self.parser.target!r} (--target), and there is no "
+                    f"--label-stream: {self.parser.columns}"
+                )
         if not hasattr(self.learner, "classes_"):
             self._warm_up()
         while self._block(int(self.learner.block_size)):
@@ -158,6 +164,7 @@ class Run:
 
     def _reject(self, stream: str, line: int, reason: str, text: str) -> None:
         self.rejected += 1
+        self.first_reason = self.first_reason or f"line {line}: {reason}"
         if self.rejects.path is not None:
             record = {"stream": stream, "line": line, "reason": reason, "text": text}
             self.rejects.write([json.dumps(record)])
@@ -263,6 +270,7 @@ class Run:
                 "offset": self.reader.offset,
                 "lines": self.reader.lines,
                 "columns": self.parser.columns,
+                "delimiter": self.parser.delimiter,
                 "features": self.parser.features,
                 "classes": self.classes,
                 "out": self.out.size,
@@ -291,6 +299,7 @@ class Run:
         self.learner._restore(content["learner"])
         self.reader.skip_to(int(run["offset"]), int(run["lines"]))
         self.parser.columns = run["columns"]
+        self.parser.delimiter = run.get("delimiter", ",")
         self.parser.features = run["features"]
         self.classes = run["classes"]
         self.rejected = int(run["rejected"])

@@ -313,4 +313,4 @@ def _conclude(run: Run, say: Output, out: Path | None) -> None:
     if out is not None:
         say.result(summary)
     if not run.counts["rows"] and run.rejected:
-        raise CommandError(f"none of the {run.rejected} lines is a row; see --rejects")
+        raise CommandError(f"none of the {run.rejected} lines is a row; {run.first_reason}")

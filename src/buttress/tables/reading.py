@@ -139,7 +139,17 @@ def _open_text(path: Path) -> IO[str]:
 
 def _delimiter(path: Path) -> str:
     with _open_text(path) as file:
-        header = file.readline(1_000_000)
+        return delimiter_of(file.readline(1_000_000))
+
+
+def delimiter_of(header: str) -> str:
+    """The delimiter of a CSV file, from its first line.
+
+    Examples
+    --------
+    >>> delimiter_of("age;weight, in kg;label")
+    ';'
+    """
     return max(_DELIMITERS, key=header.count)
 
 
