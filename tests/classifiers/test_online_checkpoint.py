@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 from buttress.classifiers._checkpoint import CheckpointError, read_checkpoint, write_checkpoint
@@ -134,3 +135,14 @@ def test_code_cannot_be_stored(tmp_path: Path) -> None:
     read = read_checkpoint(tmp_path / "b")
     assert read["labels"].tolist() == ["a", 1]
     assert read["list"] == [1, None, 2.5]
+
+
+def test_a_learner_that_has_seen_nothing_has_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        PARampClassifier().save_checkpoint(tmp_path / "state")
+
+
+def test_a_missing_directory_is_named_as_the_user_wrote_it(tmp_path: Path) -> None:
+    learner = PARampClassifier().fit(*stream(20))
+    with pytest.raises(FileNotFoundError, match=r"nowhere/state: there is no directory"):
+        learner.save_checkpoint(tmp_path / "nowhere" / "state")

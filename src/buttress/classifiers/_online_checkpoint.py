@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from buttress.classifiers._checkpoint import read_checkpoint, write_checkpoint
 from buttress.classifiers._drift import Rivalry
@@ -63,6 +64,7 @@ class CheckpointMixin:
         path : path-like
             A process killed at any moment leaves either the old file or the new one.
         """
+        check_is_fitted(self)
         write_checkpoint(path, {"learner": self._state()})
 
     def _state(self) -> dict[str, Any]:
