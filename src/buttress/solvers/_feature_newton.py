@@ -2,11 +2,12 @@
 
 As `_newton`, for problems with few features: linear kernels and Gram matrices of low rank. Rows
 are multiplied by their labels, so that margins are ``u = w'Z`` with one column of `Z` for every
-row that counts and one row for every feature; the intercept is the last of them. With
-many of them the Hessian is brought up to date at the rows whose curvature changed. A path is
-followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``, D without
-the intercept, and H is already factorised. Steps are judged by slopes alone. Along a step d the
-objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``: no loss is evaluated,
+row that counts and one row for every feature; the intercept is the last of them.
+
+A path is followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``,
+D without the intercept, and H is already factorised. With many features H is brought up to date
+only at the rows whose curvature changed. Steps are judged by slopes alone: along a step the
+objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``; no loss is evaluated,
 and with it no logarithm.
 """
 
@@ -185,8 +186,8 @@ def feature_path(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Solve for every penalty, from the largest to the smallest; see `_newton.kernel_path`.
 
-    `Phi` has one row of features per row of data, and the coefficients are their weights. The
-    scores are theirs to compute. With `signs_only` a penalty is done as soon as no sign of a
+    `Phi` has one row of features per row of data, and the coefficients are their weights. There are
+    no scores among the results. With `signs_only` a penalty is done as soon as no sign of a
     score at a row without weight can change any more.
     """
     p = Phi.shape[1]
@@ -284,7 +285,7 @@ def feature_path(
                 _set_downhill(Z, omega, t, lam, w, p, downhill)
             if not steady:
                 rough = single and iteration < _SINGLE_STEPS
-                changed = all_rows
+                changed: Any = all_rows
                 if rough and 0 < age < _OLDEST:
                     changed = _changed_rows(kappa, curvature)
                 if changed.size < held.size // 3:
