@@ -10,7 +10,9 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
+from buttress.classifiers._label_noise import NoiseRates
 
 
 @parametrize_with_checks([RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas=None, cv=3)])
@@ -62,6 +64,20 @@ def test_other_scorers_take_the_best_score():
         Cs=[0.1, 10.0], ss=[-1.0], gammas=[0.2, 2.0], cv=3, scoring="roc_auc"
     ).fit(X, y)
     assert model.best_score_ == model.cv_results_["mean_score"].max()
+
+
+def test_weights_that_raise_the_error_they_should_lower_are_dropped(monkeypatch):
+    """With so small a penalty the heavier label would take every row."""
+    X, y = make_moons(200, noise=0.1, random_state=0)
+    wrong = NoiseRates(np.array([0.0, 0.3]), np.array([0.01, 0.01]))
+    monkeypatch.setattr(ramp_search, "noise_rates", lambda *_: wrong)
+    options = {"ss": [-np.inf], "gammas": [1.0], "random_state": 0}
+    small = RampClassifierCV(Cs=[1e-3], **options).fit(X, y)
+    assert small.noise_weights_ == {0: 1.0, 1: 1.0}
+    assert small.noise_rates_ == {0: 0.0, 1: 0.3}
+    assert small.score(X, y) > 0.8
+    large = RampClassifierCV(Cs=[10.0], **options).fit(X, y)
+    assert large.noise_weights_ == pytest.approx({0: 0.7, 1: 1.3})
 
 
 def test_one_sided_noise_moves_the_weights():

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress.classifiers._approximation import ApproximationMixin
 from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._label_noise import NoiseRates, noise_rates
+from buttress.classifiers._label_noise import noise_rates
 from buttress.classifiers._parameters import check_option, check_values
 from buttress.classifiers._suspects import LabelSuspects, predictions
 from buttress.classifiers._training import TrainingSet
@@ -104,7 +104,8 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     the boundary towards the noisier class. The rates are estimated from the held-out scores:
     the share of differing labels where the prediction is most confident. If they differ by more
     than 0.05 and by more than three standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
-    labels 0 by ``1 - r_1 + r_0`` in the final fit.
+    labels 0 by ``1 - r_1 + r_0`` in the final fit, unless that raises the weighted error of the
+    held-out rows.
 
     References
     ----------
@@ -277,18 +278,35 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         )
 
     def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
-        rates = self._held_out_rates(data, K, labels)
+        predicted, confidence = self._held_out(data, K, labels)
+        rates = noise_rates(confidence, predicted, data.codes, len(data.classes))
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
         factors = rates.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
-            data = replace(data, weight=data.weights * factors[data.codes])
+            weighted = replace(data, weight=data.weights * factors[data.codes])
+            if self._as_good(self._held_out(weighted, K, labels)[0], predicted, weighted):
+                data = weighted
+            else:
+                factors = np.ones(len(names))
         super()._refit(data, kernel, K, labels)
         self.noise_rates_ = dict(zip(names, rates.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
 
-    def _held_out_rates(self, data: TrainingSet, K: Array, labels: NDArray[Any]) -> NoiseRates:
-        """Noise rates of the classes, by the chosen candidate's held-out scores."""
+    def _as_good(self, new: IntArray, old: IntArray, data: TrainingSet) -> bool:
+        """Whether `new` predictions are as good as `old` ones, by the weighted given labels.
+
+        The weights exist to lower this error; where they do not, the rates were wrong.
+        """
+        weights = data.weights / data.weights.sum()
+        new_error, old_error = (float(weights @ (codes != data.codes)) for codes in (new, old))
+        deviation = np.sqrt(old_error * (1.0 - old_error) / len(new))
+        return bool(new_error <= old_error + _AS_GOOD * deviation)
+
+    def _held_out(
+        self, data: TrainingSet, K: Array, labels: NDArray[Any]
+    ) -> tuple[IntArray, Array]:
+        """Class and confidence that the chosen candidate gives to rows it was not trained on."""
         values = {name: v for name, v in self.best_params_.items() if name != "gamma"}
         predicted = np.zeros(len(labels), dtype=np.intp)
         confidence = np.zeros(len(labels))
@@ -300,4 +318,4 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
             predicted[test], confidence[test] = predictions(
                 scores[:, None] if scores.ndim == 1 else scores
             )
-        return noise_rates(confidence, predicted, data.codes, len(data.classes))
+        return predicted, confidence
