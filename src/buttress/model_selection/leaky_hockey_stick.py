@@ -109,7 +109,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     -----
     One Gram matrix serves all penalties and folds. For up to about 200 rows Newton's method runs
     down the path of every fold; above that all folds and penalties are columns of matrix
-    products, at a little more than 2 n² operations for each of some ten iterations a column.
+    products, at a little more than 2 n² operations for each of some five iterations a column.
+    Folds scored by accuracy stop once the signs of their held-out scores are certain.
     Memory: the Gram matrix in double and single precision and n numbers per column.
 
     References

@@ -8,13 +8,20 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._column_solvers import FeatureColumns, KernelColumns
-from buttress.solvers._columns import Columns
 from buttress.solvers._geometry import Geometry
 from buttress.solvers._newton_driver import newton, small_steps
 from buttress.solvers._paths import Paths, in_threads
 
 # Every so many penalties are solved first; the others start between them.
 _STRIDE = 6
+# Decrease of the objective at which a column is near enough to start the next penalty from.
+_NEAR = 1e-4
+# And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
+_SOLVED = 1e-10
+# And at which it is when only the signs of held-out scores matter, and are certain.
+_CERTAIN = 1e-7
+# Error of a row's slope to which columns are refined whose held-out signs are in doubt.
+_SLOPES = 1e-7
 
 
 def batched(
@@ -28,14 +35,14 @@ def batched(
     tol: float,
     max_iter: int,
     n_threads: int,
+    signs_only: BoolArray | None,
 ) -> Paths:
     """Solve all problems at all (scaled, decreasing) penalties as columns of one matrix.
 
-    Every sixth penalty comes first, from the largest down; the others start by interpolation.
-    Columns that converge slowly are left to Newton's method.
+    Every sixth penalty comes first: roughly one after the other, then all of them together;
+    the others start by interpolation. Columns that converge slowly are left to Newton's method.
     """
     n_problems, n = Y.shape
-    n_penalties = len(lambdas)
     solver: KernelColumns | FeatureColumns
     if geometry.kernel_form:
         solver = KernelColumns(geometry, Y, omega, loss, fit_intercept, n_threads)
@@ -45,73 +52,16 @@ def batched(
         solver = FeatureColumns(
             geometry, smallest, Y, omega, weight, loss, fit_intercept, n_threads
         )
-    scores = np.empty((n_problems, n_penalties, n), dtype=np.float32)
-    intercept = np.empty((n_problems, n_penalties))
-    coef = np.empty((n_problems, n_penalties, solver.size), dtype=np.float32)
-    iterations = np.zeros((n_problems, n_penalties), dtype=np.int64)
-    converged = np.zeros((n_problems, n_penalties), dtype=bool)
-    tail = np.full(n_problems, n_penalties)  # index of the first penalty on the scaling tail
-    slow = np.full(n_problems, n_penalties)  # of the first that is left to Newton's method
-
-    def store(problem: IntArray, index: IntArray, found: Columns) -> None:
-        coef[problem, index] = found.coef
-        intercept[problem, index] = found.intercept
-        scores[problem, index] = found.scores - found.intercept[:, None].astype(np.float32)
-        iterations[problem, index] = found.iterations
-        converged[problem, index] = found.converged
-
-    def solve(pairs: list[tuple[int, int]], known: list[int], between: bool = False) -> None:
-        pairs = [(q, index) for q, index in pairs if index < min(tail[q], slow[q])]
-        if not pairs:
-            return
-        problem, index = (np.array(part) for part in zip(*pairs, strict=True))
-        start = _interpolated(np.log(lambdas), known, problem, index, coef, intercept)
-        if between and isinstance(solver, KernelColumns):
-            q, i = np.argwhere(converged & (iterations > 0)).T
-            f = scores[q, i] + intercept[q, i].astype(np.float32)[:, None]
-            away = np.abs(i - index[:, None]) + n_penalties * (q != problem[:, None])
-            near = solver.models(q, lambdas[i], f), np.argmin(away, axis=1)
-            found = solver.solve(problem, lambdas[index], start, near)
-        else:
-            found = solver.solve(problem, lambdas[index], start)
-        store(problem, index, found)
-
-    exponent = loss.tail_exponent()
-
-    def fill_tail(q: int) -> None:
-        last = tail[q] - 1
-        factor = (lambdas[last] / lambdas[tail[q] :]) ** exponent
-        coef[q, tail[q] :] = factor[:, None] * coef[q, last]
-        scores[q, tail[q] :] = factor[:, None] * scores[q, last]
-        intercept[q, tail[q] :] = factor * intercept[q, last]
-        converged[q, tail[q] :] = converged[q, last]
-
-    coarse = sorted({*range(0, n_penalties, _STRIDE), n_penalties - 1})
-    known: list[int] = []
-    # Large penalties start from zero; then a few at a time from where the path was heading.
-    waves = [[i for i in coarse if lambdas[i] >= 1e-3 * min(1.0, lambdas[0])] or coarse[:1]]
-    rest = coarse[len(waves[0]) :]
-    waves += [rest[i : i + 2] for i in range(0, len(rest), 2)]
-    for wave in waves:
-        solve([(q, i) for i in wave for q in range(n_problems)], known)
-        known += wave
-        for q in np.flatnonzero(slow == n_penalties).tolist():
-            # One that stops short is near enough to go on from; not so the last of a wave.
-            if not converged[q, wave[-1]] and wave[-1] < tail[q]:
-                slow[q] = next(i for i in wave if not converged[q, i])
-        for q in np.flatnonzero(slow < wave[-1]).tolist():
-            # Not solved here: a stand-in from which the penalties before can interpolate.
-            missed = [i for i in wave if i > slow[q] and not converged[q, i]]
-            coef[q, missed], intercept[q, missed] = coef[q, slow[q]], intercept[q, slow[q]]
-        for q in np.flatnonzero((tail == n_penalties) & (slow == n_penalties)).tolist():
-            beyond = _beyond_one(Y[q], omega[q], scores[q, wave], intercept[q, wave])
-            if beyond.any():
-                tail[q] = wave[int(np.argmax(beyond))] + 1
-                fill_tail(q)
-    fine = [i for i in range(n_penalties) if i not in set(coarse)]
-    solve([(q, i) for i in fine for q in range(n_problems)], known, between=True)
-
-    weights = [solver.in_geometry(found) for found in coef]
+    # columns without held-out rows never stop early
+    certain_tol = _SOLVED if signs_only is None or not signs_only.any() else _CERTAIN
+    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), certain_tol)
+    table.fill()
+    weights = [solver.in_geometry(found) for found in table.coef]
+    for (q, index), row in table.refined.items():
+        weights[q] = weights[q].astype(np.float64, copy=False)
+        weights[q][index] = row
+    intercept, scores = table.intercept, table.scores
+    converged, iterations = table.converged, table.iterations
 
     def finish(q: int) -> None:
         """Newton's method for the penalties that did not converge, from where they stopped."""
@@ -120,7 +70,7 @@ def batched(
             if len(run) == 0:
                 continue
             first = int(run[0])
-            near = solver.in_geometry(coef[q, first : first + 1])[0].astype(np.float64)
+            near = solver.in_geometry(table.coef[q, first : first + 1])[0].astype(np.float64)
             start = (near, float(intercept[q, first])) if first > 0 else None
             ladder, wanted = (
                 (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
@@ -144,41 +94,146 @@ def batched(
     )
 
 
-def _beyond_one(y: Array, omega: Array, scores: Array, intercept: Array) -> BoolArray:
-    """Whether all margins of the rows that count are at least one, for every penalty."""
-    u = y * (scores + intercept[:, None])
-    return np.asarray(np.all((u >= 1.0) | (omega == 0.0), axis=1))
+class _Table:
+    """Solutions of all problems at all penalties, as far as they are known."""
 
+    def __init__(
+        self,
+        solver: KernelColumns | FeatureColumns,
+        Y: Array,
+        omega: Array,
+        lambdas: Array,
+        exponent: float,
+        certain_tol: float,
+    ) -> None:
+        q, n, count = *Y.shape, len(lambdas)
+        self.solver, self.Y, self.omega = solver, Y, omega
+        self.lambdas, self.exponent, self.certain_tol = lambdas, exponent, certain_tol
+        self.coef = np.zeros((q, count, solver.size), dtype=np.float32)
+        self.intercept = np.zeros((q, count))
+        self.scores = np.zeros((q, count, n), dtype=np.float32)
+        self.iterations = np.zeros((q, count), dtype=np.int64)
+        self.converged = np.zeros((q, count), dtype=bool)
+        self.doubtful = np.zeros((q, count), dtype=bool)
+        self.refined: dict[tuple[int, int], Array] = {}  # coefficients in double precision
+        self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
 
-def _interpolated(
-    log_lambda: Array,
-    known: list[int],
-    problem: IntArray,
-    index: IntArray,
-    coef: Array,
-    intercept: Array,
-) -> tuple[Array, Array]:
-    """Start columns from the solved penalties around them (or before them)."""
-    if not known:
-        return np.zeros((len(index), coef.shape[2])), np.zeros(len(index))
-    nodes = np.array(known)
-    b = np.empty((len(index), coef.shape[2]), dtype=coef.dtype)
-    a0 = np.empty(len(index))
-    for i in np.unique(index):
-        columns = np.flatnonzero(index == i)
-        here = np.searchsorted(nodes, i)
-        low = int(np.clip(here - 2, 0, max(len(nodes) - 4, 0)))
-        near = nodes[low : low + 4] if here < len(nodes) else nodes[-2:]
-        x = log_lambda[near]
-        # Lagrange's polynomial through the solved penalties nearby
-        away = log_lambda[i] - x
-        shares = np.array(
-            [np.prod(np.delete(away / (x[k] - x + (x == x[k])), k)) for k in range(len(x))]
+    def fill(self) -> None:
+        """Solve everything; what did not converge says so."""
+        count = len(self.lambdas)
+        coarse = np.array(sorted({*range(0, count, _STRIDE), count - 1}))
+        self._solve_coarse(coarse)
+        fine = np.setdiff1d(np.arange(count), coarse)
+        after = np.searchsorted(coarse, fine)
+        # Lagrange's polynomial through four solved penalties around
+        shares = np.zeros((len(fine), len(coarse)))
+        for row, here in enumerate(after):
+            low = int(np.clip(here - 2, 0, max(len(coarse) - 4, 0)))
+            near = slice(low, low + 4)
+            shares[row, near] = _lagrange(np.log(self.lambdas), coarse[near], fine[row])
+        # Where a penalty beside it was left to Newton's method, so is one between.
+        good = self.converged[:, coarse[after - 1]] & self.converged[:, coarse[after]]
+        good &= fine < self.tail[:, None]
+        for q in range(len(self.Y)):
+            inside = fine < self.tail[q]
+            self._combine(q, fine[inside], coarse, shares[inside])
+        self._solve([(q, fine[k]) for k, q in np.argwhere(good.T)], _SOLVED)
+        if isinstance(self.solver, KernelColumns):
+            self._refine(self.solver)
+
+    def _refine(self, solver: KernelColumns) -> None:
+        """Settle signs of held-out scores that single precision leaves in doubt."""
+        problem, index = np.argwhere(self.doubtful & self.converged).T
+        if len(problem) == 0:
+            return
+        start = self.coef[problem, index], self.intercept[problem, index]
+        found = solver.refine(problem, self.lambdas[index], start, _SLOPES)
+        pairs = zip(problem.tolist(), index.tolist(), strict=True)
+        self.refined = dict(zip(pairs, found.coef, strict=True))
+        self.intercept[problem, index] = found.intercept
+        self.scores[problem, index] = found.scores
+
+    def _solve_coarse(self, coarse: IntArray) -> None:
+        count = len(self.lambdas)
+        # Large penalties start from zero together, then each from where the path was heading.
+        largest = 1e-3 * min(1.0, self.lambdas[0])
+        together = max(1, int(np.sum(self.lambdas[coarse] >= largest)))
+        done = np.zeros(len(self.Y), dtype=np.int64)
+        moving = list(range(len(self.Y)))
+        while moving:
+            near: list[tuple[int, int]] = []
+            while moving:
+                pairs = []
+                for q in moving:
+                    here, done[q] = done[q], max(done[q] + 1, together)
+                    pairs += [(q, i) for i in coarse[here : done[q]]]
+                    if here > 1:
+                        last, new = coarse[here - 2 : here], coarse[here : here + 1]
+                        heading = _lagrange(np.log(self.lambdas), last, new[0])
+                        self._combine(q, new, last, heading[None])
+                self._solve(pairs, _NEAR)
+                near += pairs
+                # Where all margins seem to exceed one the scaling tail may have been reached.
+                moving = [
+                    q
+                    for q in moving
+                    if done[q] < len(coarse) and not self._beyond(q, coarse[done[q] - 1])
+                ]
+            self._solve(near, _SOLVED)
+            for q, i in sorted(near):
+                if self.tail[q] == count and self.converged[q, i] and self._beyond(q, i):
+                    self._fill_tail(q, i + 1)
+            moving = np.flatnonzero((done < len(coarse)) & (self.tail == count)).tolist()
+
+    def _solve(self, pairs: list[tuple[int, int]], tol: float) -> None:
+        """Solve some (problem, penalty) from what the table has."""
+        if not pairs:
+            return
+        problem, index = np.array(sorted(pairs, key=lambda pair: (pair[1], pair[0]))).T
+        start = (
+            self.coef[problem, index],
+            self.intercept[problem, index],
+            self.scores[problem, index],
         )
-        chosen = coef[problem[columns][:, None], near]
-        b[columns] = np.einsum("k,qkm->qm", shares.astype(coef.dtype), chosen)
-        a0[columns] = intercept[problem[columns][:, None], near] @ shares
-    return b, a0
+        certain_tol = self.certain_tol if tol <= _SOLVED else None
+        found = self.solver.solve(problem, self.lambdas[index], start, tol, certain_tol)
+        self.coef[problem, index] = found.coef
+        self.intercept[problem, index] = found.intercept
+        self.scores[problem, index] = found.scores - found.intercept[:, None].astype(np.float32)
+        self.iterations[problem, index] += found.iterations
+        self.converged[problem, index] = found.converged & (tol <= _SOLVED)
+        self.doubtful[problem, index] = found.doubtful
+
+    def _combine(self, q: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
+        """Guess the solutions at some penalties from those at others."""
+        single = shares.astype(np.float32)
+        self.coef[q, targets] = single @ self.coef[q, nodes]
+        self.scores[q, targets] = single @ self.scores[q, nodes]
+        self.intercept[q, targets] = shares @ self.intercept[q, nodes]
+
+    def _beyond(self, q: int, index: int) -> bool:
+        """Whether all margins of the rows that count are at least one."""
+        u = self.Y[q] * (self.scores[q, index] + self.intercept[q, index])
+        return bool(np.all((u >= 1.0) | (self.omega[q] == 0.0)))
+
+    def _fill_tail(self, q: int, first: int) -> None:
+        """From the penalty `first` on solutions are known multiples of the one before."""
+        self.tail[q] = first
+        factor = (self.lambdas[first - 1] / self.lambdas[first:]) ** self.exponent
+        self.coef[q, first:] = factor[:, None] * self.coef[q, first - 1]
+        self.scores[q, first:] = factor[:, None] * self.scores[q, first - 1]
+        self.intercept[q, first:] = factor * self.intercept[q, first - 1]
+        self.converged[q, first:] = True
+        self.iterations[q, first:] = 0
+
+
+def _lagrange(x: Array, nodes: IntArray, target: int) -> Array:
+    """Shares of the values at ``x[nodes]`` in their polynomial's value at ``x[target]``."""
+    at = x[nodes]
+    away = x[target] - at
+    return np.array(
+        [np.prod(np.delete(away / (at[k] - at + (at == at[k])), k)) for k in range(len(at))]
+    )
 
 
 def _centre_free_intercepts(

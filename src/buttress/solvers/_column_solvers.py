@@ -11,17 +11,17 @@ from buttress._arrays import Array, IntArray
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._columns import Columns, solve_columns
-from buttress.solvers._curved_model import CurvedModels, leading_part
 from buttress.solvers._geometry import Geometry
 from buttress.solvers._kernel_columns import solve_kernel_columns
+from buttress.solvers._low_rank import leading_part
 from buttress.solvers._paths import in_threads
+from buttress.solvers._refinement import Refined, refine_columns
 
-_COLUMN_TOL = 1e-10
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
 _COLUMN_SHARE = 1 / 4
 # Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
 _LEAST_RANK = 96
-_LARGEST_RANK = 300
+_LARGEST_RANK = 96
 
 
 class KernelColumns:
@@ -41,6 +41,7 @@ class KernelColumns:
         rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
         self.low_rank = leading_part(self.product, np.diagonal(geometry.matrix), rank)
         self.Y, self.omega = Y.astype(np.float32), omega.astype(np.float32)
+        self.geometry, self.targets, self.weights, self.loss = geometry, Y, omega, loss
         self.r = float(loss.r)
         self.fit_intercept = fit_intercept
         self.n_threads = n_threads
@@ -53,27 +54,15 @@ class KernelColumns:
         """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
         return coef
 
-    def models(self, problem: IntArray, lam: Array, scores: Array) -> CurvedModels:
-        """Models of columns at their solutions."""
-
-        def run(part: int) -> CurvedModels:
-            mine = slice(part, None, self.n_threads)
-            return self.low_rank.models(
-                scores[mine], self.Y, self.omega, problem[mine], lam[mine], self.r
-            )
-
-        with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
-        return CurvedModels(*_dealt(parts, len(lam)))
-
     def solve(
         self,
         problem: IntArray,
         lam: Array,
-        start: tuple[Array, Array],
-        models: tuple[CurvedModels, IntArray] | None = None,
+        start: tuple[Array, Array, Array],
+        tol: float,
+        certain_tol: float | None,
     ) -> Columns:
-        """Solve columns from `start`, with `models` made nearby where there are any."""
+        """Solve columns from `start`: coefficients, intercepts, and scores without them."""
 
         def run(part: int) -> Columns:
             mine = slice(part, None, self.n_threads)
@@ -86,15 +75,32 @@ class KernelColumns:
                 lam[mine],
                 r=self.r,
                 fit_intercept=self.fit_intercept,
-                start=(start[0][mine], start[1][mine]),
-                models=None if models is None else (models[0], models[1][mine]),
-                tol=_COLUMN_TOL,
+                start=(start[0][mine], start[1][mine], start[2][mine]),
+                tol=tol,
+                certain_tol=certain_tol,
                 max_iter=max(40, int(_COLUMN_SHARE * self.size)),
             )
 
         with one_blas_thread():
             parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
         return Columns(*_dealt(parts, len(lam)))
+
+    def refine(
+        self, problem: IntArray, lam: Array, start: tuple[Array, Array], tol: float
+    ) -> Refined:
+        """Bring columns from near a solution to double precision."""
+        return refine_columns(
+            self.geometry.matrix,
+            self.low_rank,
+            self.targets,
+            self.weights,
+            problem,
+            lam,
+            self.loss,
+            self.fit_intercept,
+            start,
+            tol,
+        )
 
 
 class FeatureColumns:
@@ -127,8 +133,15 @@ class FeatureColumns:
         """Coefficients of shape (L, m) in the geometry's coordinates."""
         return self.basis.coefficients(coef)
 
-    def solve(self, problem: IntArray, lam: Array, start: tuple[Array, Array]) -> Columns:
-        """Solve columns from `start`."""
+    def solve(
+        self,
+        problem: IntArray,
+        lam: Array,
+        start: tuple[Array, Array, Array],
+        tol: float,
+        certain_tol: float | None,
+    ) -> Columns:
+        """Solve columns from `start`: weights and intercepts; the scores follow from them."""
 
         def run(part: int) -> Columns:
             mine = slice(part, None, self.n_threads)
@@ -145,7 +158,7 @@ class FeatureColumns:
                 r=self.r,
                 fit_intercept=self.fit_intercept,
                 start=(start[0][mine], start[1][mine]),
-                tol=_COLUMN_TOL,
+                tol=tol,
                 max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
             )
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
+from buttress.solvers._plane_search import FAST, plane_minimum
 
-# Trial points of the search in the plane; two or three are the rule.
-_PLANE_STEPS = 6
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
 # Mean curvature below which intercepts are found by bisection.
@@ -29,16 +28,20 @@ _FLAT = 1e-4
 
 
 class Columns(NamedTuple):
-    """Solutions of many problems: weights of the features, intercepts, scores, and how it went."""
+    """Solutions of many problems: weights of the features, intercepts, scores, and how it went.
+
+    `doubtful` says whether the sign of a held-out score may be rounding.
+    """
 
     coef: Array
     intercept: Array
     scores: Array
     iterations: IntArray
     converged: BoolArray
+    doubtful: BoolArray
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
+@compiled(fastmath=FAST)
 def _slopes(
     f: Array,
     y: Array,
@@ -66,7 +69,7 @@ def _slopes(
         curvature[k] = sum_kappa
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
+@compiled(fastmath=FAST)
 def _imbalance(f: Array, y: Array, omega: Array, shift: float, bend: float) -> float:
     """Difference of the two classes' slopes when `shift` is added to the scores `f`."""
     total = 0.0
@@ -110,7 +113,7 @@ def balance_intercepts(
             f[k, i] += shift
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
+@compiled(fastmath=FAST)
 def _precondition(
     G: Array,
     g0: Array,
@@ -141,8 +144,8 @@ def _precondition(
         decrement[k] = product
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
-def _plane_search(
+@compiled(fastmath=FAST)
+def _move(
     y: Array,
     omega: Array,
     problem: IntArray,
@@ -159,9 +162,7 @@ def _plane_search(
     Q: Array,
 ) -> None:
     """Move every column to the minimum over the plane of `d` and `e`; `e` becomes the step."""
-    bend = 1.0 / r
     for k in range(b.shape[0]):
-        q = problem[k]
         bd, be, dd, de, ee = 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(b.shape[1]):
             bd += b[k, j] * d[k, j]
@@ -169,47 +170,17 @@ def _plane_search(
             dd += d[k, j] * d[k, j]
             de += d[k, j] * e[k, j]
             ee += e[k, j] * e[k, j]
-        first, second, promise = 0.0, 0.0, 0.0
-        try1, try2 = 0.0, 0.0
         two_lam = 2.0 * lam[k]
-        for trial in range(_PLANE_STEPS):
-            g1 = two_lam * (bd + try1 * dd + try2 * de)
-            g2 = two_lam * (be + try1 * de + try2 * ee)
-            h11, h12, h22 = two_lam * dd, two_lam * de, two_lam * ee
-            for i in range(f.shape[1]):
-                s = y[q, i]
-                p1, p2 = P[k, i], Q[k, i]
-                u = s * (f[k, i] + try1 * p1 + try2 * p2)
-                t = omega[q, i]
-                if u > 1.0:
-                    t = t / u if bend == 0.0 else t * u ** (bend - 1.0)
-                    kappa = (1.0 - bend) * t / u
-                    h11 += kappa * p1 * p1
-                    h12 += kappa * p1 * p2
-                    h22 += kappa * p2 * p2
-                g1 -= t * s * p1
-                g2 -= t * s * p2
-            # By convexity the value has not risen since the accepted point unless this is
-            # positive; then come back half of the way.
-            move1, move2 = try1 - first, try2 - second
-            if trial > 0 and move1 * g1 + move2 * g2 > 0.5 * promise:
-                try1, try2 = first + 0.3 * move1, second + 0.3 * move2
-                promise *= 0.3
-                continue
-            first, second = try1, try2
-            determinant = h11 * h22 - h12 * h12
-            if determinant > 1e-10 * h11 * h22:
-                step1 = -(h22 * g1 - h12 * g2) / determinant
-                step2 = -(h11 * g2 - h12 * g1) / determinant
-            else:
-                step1 = -g1 / h11 if h11 > 0.0 else 0.0
-                step2 = 0.0
-            # what the gradient at the accepted point promises along the step
-            promise = -(g1 * step1 + g2 * step2)
-            try1, try2 = first + step1, second + step2
-            if trial > 0 and abs(step1) + abs(step2) <= 0.02 * (abs(first) + abs(second)):
-                first, second = try1, try2
-                break
+        first, second, _ = plane_minimum(
+            f[k],
+            P[k],
+            Q[k],
+            y[problem[k]],
+            omega[problem[k]],
+            1.0 / r,
+            (two_lam * bd, two_lam * be),
+            (two_lam * dd, two_lam * de, two_lam * ee),
+        )
         for j in range(b.shape[1]):
             e[k, j] = first * d[k, j] + second * e[k, j]
             b[k, j] += e[k, j]
@@ -279,6 +250,7 @@ def solve_columns(
         np.empty_like(f),
         np.zeros(k, dtype=np.int64),
         np.zeros(k, dtype=bool),
+        np.zeros(k, dtype=bool),
     )
     quiet = np.zeros(k, dtype=np.int64)
     for iteration in range(max_iter):
@@ -318,7 +290,7 @@ def solve_columns(
             a0, e0, d0 = a0[stay], e0[stay], d0[stay]
         P = d @ W.T
         P += d0.astype(dtype)[:, None]
-        _plane_search(y, omega, problem[live], lam[live], r, b, a0, f, d, d0, P, e, e0, Q)
+        _move(y, omega, problem[live], lam[live], r, b, a0, f, d, d0, P, e, e0, Q)
         if iteration % _REFRESH == _REFRESH - 1:
             # Scores are updated step by step: take rounding out now and then.
             f = b @ W.T + a0.astype(dtype)[:, None]

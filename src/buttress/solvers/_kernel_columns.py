@@ -17,70 +17,29 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 from buttress.solvers._columns import Columns, balance_intercepts
-from buttress.solvers._curved_model import FAST, CurvedModels, LowRank, margin_slopes, newton_step
+from buttress.solvers._curved_model import CurvedModels
+from buttress.solvers._low_rank import LowRank
+from buttress.solvers._plane_search import BLOCK, FAST, plane_minimum
+from buttress.solvers._sign_certificate import score_errors, smallest_held_out
 
-# Trial points of the search in the plane; two or three are the rule.
-_PLANE_STEPS = 6
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
-# Iterations at which a column's model is made anew.
-_RENEW = (5, 14, 30, 70)
+# Rate beyond which decreases of the objective are not taken to fall on as they did.
+_SLOWEST = 0.9
+# Share of the tolerance down to which columns go whose held-out signs are in doubt.
+_IN_DOUBT = 0.01
+# Rounding of the scores of models to keep, as a share of the largest, that wants refinement.
+_SHOWN = 1e-5
+# Share of the tolerance for them: models to keep have certificates.
+_WHOLE = 0.1
 # Share of curved rows below which intercepts are found by bisection.
 _FEW_CURVED = 0.05
 # Rounding of the scores, as a share of the largest, beyond which single precision is not enough.
 _ROUNDING = 1e-4
-# Rows summed in single precision before they are added in double.
-_BLOCK = 256
 
 
 @compiled(fastmath=FAST)
-def _residuals(
-    f: Array,
-    a: Array,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    r: float,
-    q: Array,
-    sums: Array,
-) -> None:
-    """Row by row ``q = 2 lam a - omega y t``.
-
-    `sums` has, for every column, the sum of the last part, of `a`, and the weight of the rows
-    that are curved.
-    """
-    bend = 1.0 / r
-    zero = np.float32(0.0)
-    n = f.shape[1]
-    u = np.empty(_BLOCK, dtype=np.float32)
-    t, kappa = np.empty_like(u), np.empty_like(u)
-    for k in range(f.shape[0]):
-        two_lam = np.float32(2.0 * lam[k])
-        for i in range(3):
-            sums[i, k] = 0.0
-        for low in range(0, n, _BLOCK):
-            m = min(_BLOCK, n - low)
-            scores, label = f[k, low : low + m], y[problem[k], low : low + m]
-            row_weight, coef = omega[problem[k], low : low + m], a[k, low : low + m]
-            residual = q[k, low : low + m]
-            for i in range(m):
-                u[i] = label[i] * scores[i]
-            margin_slopes(u[:m], bend, t, kappa)
-            sum_z, sum_a, curved = zero, zero, zero
-            for i in range(m):
-                z = -label[i] * row_weight[i] * t[i]
-                sum_z += z
-                sum_a += coef[i]
-                curved += row_weight[i] if kappa[i] > zero else zero
-                residual[i] = z + two_lam * coef[i]
-            sums[0, k] += sum_z
-            sums[1, k] += sum_a
-            sums[2, k] += curved
-
-
-@compiled(fastmath=FAST)
-def _plane_search(
+def move_columns(
     y: Array,
     omega: Array,
     problem: IntArray,
@@ -104,18 +63,14 @@ def _plane_search(
     `P` is ``K d`` (it becomes ``K d + d0``), `Q` is ``K e + e0``; `decrement` is what the
     gradient promises along `d`, and at the minimum of a quadratic model in the plane.
     """
-    bend = 1.0 / r
     zero = np.float32(0.0)
     n = f.shape[1]
-    u = np.empty(_BLOCK, dtype=np.float32)
-    t, kappa = np.empty_like(u), np.empty_like(u)
     for k in range(a.shape[0]):
-        p = problem[k]
         ad, ae, dd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         de, ee, qd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         shift_d, shift_e = np.float32(d0[k]), np.float32(e0[k])
-        for low in range(0, n, _BLOCK):
-            m = min(_BLOCK, n - low)
+        for low in range(0, n, BLOCK):
+            m = min(BLOCK, n - low)
             coef, step, last = a[k, low : low + m], d[k, low : low + m], e[k, low : low + m]
             along, before = P[k, low : low + m], Q[k, low : low + m]
             residual = q[k, low : low + m]
@@ -135,58 +90,18 @@ def _plane_search(
             de += b4
             ee += b5
             qd += b6
-        decrement[k] = abs(qd + slope0[k] * d0[k])
-        first, second, promise = 0.0, 0.0, 0.0
-        try1, try2 = 0.0, 0.0
         two_lam = 2.0 * lam[k]
-        for trial in range(_PLANE_STEPS):
-            g1 = two_lam * (ad + try1 * dd + try2 * de)
-            g2 = two_lam * (ae + try1 * de + try2 * ee)
-            h11, h12, h22 = two_lam * dd, two_lam * de, two_lam * ee
-            c1, c2 = np.float32(try1), np.float32(try2)
-            for low in range(0, n, _BLOCK):
-                m = min(_BLOCK, n - low)
-                scores, label = f[k, low : low + m], y[p, low : low + m]
-                along, before = P[k, low : low + m], Q[k, low : low + m]
-                row_weight = omega[p, low : low + m]
-                for i in range(m):
-                    u[i] = label[i] * (scores[i] + c1 * along[i] + c2 * before[i])
-                margin_slopes(u[:m], bend, t, kappa)
-                b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
-                for i in range(m):
-                    p1, p2 = along[i], before[i]
-                    pull = row_weight[i] * t[i] * label[i]
-                    curved = row_weight[i] * kappa[i]
-                    b1 += pull * p1
-                    b2 += pull * p2
-                    b3 += curved * p1 * p1
-                    b4 += curved * p1 * p2
-                    b5 += curved * p2 * p2
-                g1, g2 = g1 - b1, g2 - b2
-                h11, h12, h22 = h11 + b3, h12 + b4, h22 + b5
-            # By convexity the value has not risen since the accepted point unless this is
-            # positive; then come back half of the way.
-            move1, move2 = try1 - first, try2 - second
-            if trial > 0 and move1 * g1 + move2 * g2 > 0.5 * promise:
-                try1, try2 = first + 0.3 * move1, second + 0.3 * move2
-                promise *= 0.3
-                continue
-            first, second = try1, try2
-            determinant = h11 * h22 - h12 * h12
-            if determinant > 1e-10 * h11 * h22:
-                step1 = -(h22 * g1 - h12 * g2) / determinant
-                step2 = -(h11 * g2 - h12 * g1) / determinant
-            else:
-                step1 = -g1 / h11 if h11 > 0.0 else 0.0
-                step2 = 0.0
-            # what the gradient at the accepted point promises along the step
-            promise = -(g1 * step1 + g2 * step2)
-            if trial == 0:
-                decrement[k] = max(decrement[k], promise)
-            try1, try2 = first + step1, second + step2
-            if trial > 0 and abs(step1) + abs(step2) <= 0.02 * (abs(first) + abs(second)):
-                first, second = try1, try2
-                break
+        first, second, promise = plane_minimum(
+            f[k],
+            P[k],
+            Q[k],
+            y[problem[k]],
+            omega[problem[k]],
+            1.0 / r,
+            (two_lam * ad, two_lam * ae),
+            (two_lam * dd, two_lam * de, two_lam * ee),
+        )
+        decrement[k] = max(abs(qd + slope0[k] * d0[k]), promise)
         c1, c2 = np.float32(first), np.float32(second)
         for i in range(n):
             e[k, i] = c1 * d[k, i] + c2 * e[k, i]
@@ -207,9 +122,9 @@ def solve_kernel_columns(
     *,
     r: float,
     fit_intercept: bool,
-    start: tuple[Array, Array],
-    models: tuple[CurvedModels, IntArray] | None,
+    start: tuple[Array, Array, Array],
     tol: float,
+    certain_tol: float | None,
     max_iter: int,
 ) -> Columns:
     """Solve many problems together.
@@ -223,62 +138,89 @@ def solve_kernel_columns(
     y, omega : arrays of shape (q, n), float32
         Labels and normalised weights of the q problems (classes and folds).
     problem, lam : arrays of shape (columns,)
-        Which problem and penalty a column is.
+        Which problem and penalty a column is, by falling penalty.
     r : float
         The loss's exponent.
-    start : tuple of arrays of shapes (columns, n) and (columns,)
-        Coefficients and intercepts to start from.
-    models : tuple of CurvedModels and array of shape (columns,), optional
-        Models made near the solutions, and which of them serves each column.
+    start : tuple of arrays of shapes (columns, n), (columns,) and (columns, n)
+        Coefficients and intercepts to start from, and their scores without the intercepts.
     tol : float
-        On the predicted decrease of the objective.
+        On the decrease of the objective that is left.
+    certain_tol : float or None
+        The same for columns whose held-out scores have certain signs. None asks for no
+        certainty.
 
     Notes
     -----
-    Each iteration costs ``2 n (n + 2 m)`` operations a column in matrix products, for a leading
-    part of rank m.
+    Each iteration costs ``2 n (n + m² / 2 + 3 m)`` operations a column in matrix products, for a
+    leading part of rank m.
     """
     k = len(lam)
     # Coefficients and scores in single precision, sums in double.
     a = np.array(start[0], dtype=np.float32)
     a0 = np.array(start[1], dtype=np.float64)
     n = a.shape[1]
-    f = product(a) if a.any() else np.zeros_like(a)
-    f += a0.astype(np.float32)[:, None]
+    f = start[2] + a0.astype(np.float32)[:, None]
     e, Q = np.zeros_like(a), np.zeros_like(a)
     e0 = np.zeros(k)
     live = np.arange(k)
-    # Models made at neighbours' solutions last longer than those of a first guess.
-    renewals = _RENEW if models is None else _RENEW[1:]
+    models = CurvedModels(low_rank, k)
+    earlier = np.full((2, k), np.inf)
     out = Columns(
         np.empty((k, n), dtype=np.float32),
         np.empty(k),
         np.empty((k, n), dtype=np.float32),
         np.zeros(k, dtype=np.int64),
         np.zeros(k, dtype=bool),
+        np.zeros(k, dtype=bool),
     )
     for iteration in range(max_iter):
         mine, penalty = problem[live], lam[live]
-        q, totals = np.empty_like(a), np.empty((3, len(live)))
-        _residuals(f, a, y, omega, mine, penalty, r, q, totals)
-        few = np.flatnonzero(totals[2] < _FEW_CURVED)
+        rows = models.rows(f, a, y, omega, mine, penalty, r)
+        few = np.flatnonzero(rows.sums[2] < _FEW_CURVED)
         if fit_intercept and len(few):
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
             balance_intercepts(f, y, omega, mine, few, r, a0)
-            _residuals(f, a, y, omega, mine, penalty, r, q, totals)
-        if models is None or iteration in renewals:
-            models = low_rank.models(f, y, omega, mine, penalty, r), np.arange(len(live))
-        slope0, total_a = totals[:2]
-        d, d0, promise = newton_step(
-            low_rank, models[0], models[1], q, penalty, slope0, total_a, fit_intercept
-        )
+            rows = models.rows(f, a, y, omega, mine, penalty, r)
+        d, d0, promise = models.step(rows, penalty, fit_intercept)
         P = product(d)
         decrement = np.empty(len(live))
-        _plane_search(
-            y, omega, mine, penalty, r, a, a0, f, d, d0, P, e, e0, Q, q, slope0, decrement
+        move_columns(
+            y,
+            omega,
+            mine,
+            penalty,
+            r,
+            a,
+            a0,
+            f,
+            d,
+            d0,
+            P,
+            e,
+            e0,
+            Q,
+            rows.q,
+            rows.sums[0],
+            decrement,
         )
-        converged = np.maximum(decrement, promise) <= tol
+        np.maximum(decrement, promise, out=decrement)
+        # What is left after this step, when the decreases go on falling as they did.
+        rate = np.minimum(np.sqrt(decrement / earlier[1]), _SLOWEST)
+        left = np.where(np.isfinite(earlier[1]), decrement * rate / (1.0 - rate), decrement)
+        enough = np.full(len(live), tol)
+        if certain_tol is not None:
+            held_out = smallest_held_out(f, omega, mine)
+            distance, rounding = score_errors(left, penalty, low_rank.norm, a)
+            certain = held_out > distance + rounding
+            # Signs in doubt want more iterations, unless rounding is what leaves them in doubt.
+            enough[~certain & (held_out > rounding)] *= _IN_DOUBT
+            enough[certain] = np.where(np.isfinite(held_out[certain]), certain_tol, _WHOLE * tol)
+            # Models to keep are in doubt where rounding shows.
+            kept = np.isinf(held_out) & (rounding > _SHOWN * np.abs(f).max(axis=1))
+            out.doubtful[live] = ~certain | kept
+        converged = left <= enough
+        earlier = np.array([decrement, earlier[0]])
         leaving = converged | (iteration == max_iter - 1)
         if leaving.any():
             where = live[leaving]
@@ -291,10 +233,11 @@ def solve_kernel_columns(
             if len(live) == 0:
                 break
             a, f, e, Q = a[stay], f[stay], e[stay], Q[stay]
-            a0, e0 = a0[stay], e0[stay]
-            models = models[0], models[1][stay]
-        if iteration % _REFRESH == _REFRESH - 1:
-            # Scores are updated step by step: take rounding out now and then.
+            a0, e0, earlier = a0[stay], e0[stay], earlier[:, stay]
+            models.keep(stay)
+        if iteration % _REFRESH == 1:
+            # Scores are updated step by step: take rounding out now and then, and soon after a
+            # start whose coefficients may have been much larger.
             f = product(a) + a0.astype(np.float32)[:, None]
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores.
     rounding = np.finfo(np.float32).eps * low_rank.norm * np.linalg.norm(out.coef, axis=1)

@@ -26,6 +26,7 @@ def _lapack(name: str, n_arguments: int) -> types.ExternalFunction:
 
 
 _dpotrf, _dpotrs = _lapack("dpotrf", 5), _lapack("dpotrs", 8)
+_sposv = _lapack("sposv", 8)
 
 
 # LAPACK reads Fortran order: the lower triangle of a C-ordered matrix is its upper triangle.
@@ -54,3 +55,15 @@ def cholesky_solve(factor: Array, right: Array) -> None:
     info = np.zeros(1, dtype=np.int32)
     ld, size, b = n.ctypes, n.ctypes, right.ctypes
     _dpotrs(uplo.ctypes, size, m.ctypes, factor.ctypes, ld, b, ld, info.ctypes)
+
+
+@compiled()
+def single_cholesky_solve(a: Array, right: Array) -> int:
+    """As both together for a small system in float32: `a` is overwritten with its factor."""
+    uplo = np.full(1, _UPPER)
+    n = np.full(1, a.shape[0], dtype=np.int32)
+    m = np.full(1, right.shape[0], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    ld, size, b = n.ctypes, n.ctypes, right.ctypes
+    _sposv(uplo.ctypes, size, m.ctypes, a.ctypes, ld, b, ld, info.ctypes)
+    return int(info[0])

@@ -75,7 +75,7 @@ def solve_problems(
         Problems (or columns) are divided among so many threads.
     signs_only : array of shape (q,), optional
         Problems of which only the signs of the scores at the rows without weight are needed;
-        Newton's method in features stops when they are settled.
+        Newton's method in features and columns in kernel form stop when they are settled.
     advance : callable
         Told the number of problems finished.
 
@@ -89,7 +89,17 @@ def solve_problems(
         method = _cheaper_method(geometry, loss, len(Y) * len(lambdas))
     if method == "batched":
         return batched(
-            geometry, Y, omega, lambdas, loss, weight, fit_intercept, tol, max_iter, n_threads
+            geometry,
+            Y,
+            omega,
+            lambdas,
+            loss,
+            weight,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_threads,
+            signs_only,
         )
     ladder, wanted = small_steps(lambdas)
     q, n, L = len(Y), Y.shape[1], len(lambdas)

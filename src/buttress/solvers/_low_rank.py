@@ -1,0 +1,100 @@
+"""The leading part of a Gram matrix, for models of many columns (`_curved_model`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress._compile import compiled
+
+# Share of what the leading eigenvectors leave of the diagonal that enters the model. All of it
+# would be right if the rest of the Gram matrix were diagonal.
+_REST = 0.3
+# Ranks of the models: as small as the penalty allows.
+_RANKS = (16, 32, 48, 64, 96)
+# Of the subspace iteration: passes, and the share of vectors beyond the rank.
+_PASSES = 2
+_BEYOND = 0.5
+
+
+class LowRank(NamedTuple):
+    """``K ~ B B' + diag(rest)``, from approximate leading eigenvectors; float32.
+
+    Attributes
+    ----------
+    factor : array of shape (n, m)
+        B, by falling eigenvalue.
+    pairs : array of shape (n, m (m + 1) / 2)
+        Products ``B_ij B_ik``, k <= j, row by row of a triangle.
+    ranks, next_value : arrays of shape (levels,)
+        How many columns of B a model of each level takes, and the first eigenvalue it leaves.
+    rest : array of shape (levels, n)
+        Share of the diagonal that B leaves.
+    norm : float
+        Largest norm of a row, the root of the largest diagonal entry of K.
+    """
+
+    factor: Array
+    pairs: Array
+    ranks: IntArray
+    next_value: Array
+    rest: Array
+    norm: float
+
+
+def leading_part(product: Callable[[Array], Array], diagonal: Array, rank: int) -> LowRank:
+    """Leading eigenvectors of the Gram matrix by subspace iteration from fixed random vectors.
+
+    Parameters
+    ----------
+    product : callable
+        From an array of shape (m, n) to its product with the Gram matrix.
+    diagonal : array of shape (n,)
+        Of the Gram matrix.
+    """
+    n = len(diagonal)
+    size = min(n, rank + int(_BEYOND * rank))
+    basis = np.random.default_rng(0).standard_normal((size, n), dtype=np.float32)
+    for _ in range(_PASSES):
+        basis = _orthonormal(product(basis))
+    values, rotation = np.linalg.eigh((basis @ product(basis).T).astype(np.float64))
+    values, rotation = values[: -rank - 1 : -1], rotation[:, : -rank - 1 : -1]
+    keep = values > 1e-6 * values[0]
+    turn = (rotation[:, keep] * np.sqrt(values[keep])).astype(np.float32)
+    factor = np.ascontiguousarray(basis.T @ turn)
+    m = factor.shape[1]
+    ranks = np.array([*(r for r in _RANKS if r < m), m])
+    pairs = np.empty((len(diagonal), m * (m + 1) // 2), dtype=np.float32)
+    _pairs(factor, pairs)
+    squares = np.cumsum(factor.astype(np.float64) ** 2, axis=1)
+    left = diagonal - squares[:, ranks - 1].T
+    return LowRank(
+        factor,
+        pairs,
+        ranks,
+        np.array([*values[ranks[:-1]], values[m - 1]]),
+        (_REST * np.maximum(left, 0.0)).astype(np.float32),
+        float(np.sqrt(np.max(diagonal))),
+    )
+
+
+def _orthonormal(rows: Array) -> Array:
+    """An orthonormal basis of the span of `rows`, as far as float32 tells them apart."""
+    rows = rows.astype(np.float64)
+    values, rotation = np.linalg.eigh(rows @ rows.T)
+    keep = values > 1e-12 * values[-1]
+    orthonormal = (rotation[:, keep] / np.sqrt(values[keep])).T @ rows
+    return np.asarray(orthonormal, dtype=np.float32)
+
+
+@compiled()
+def _pairs(factor: Array, pairs: Array) -> None:
+    for i in range(factor.shape[0]):
+        at = 0
+        for j in range(factor.shape[1]):
+            for k in range(j + 1):
+                pairs[i, at] = factor[i, j] * factor[i, k]
+                at += 1
