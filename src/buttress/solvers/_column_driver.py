@@ -40,7 +40,8 @@ def batched(
     """Solve all problems at all (scaled, decreasing) penalties as columns of one matrix.
 
     Every sixth penalty comes first: roughly one after the other, then all of them together;
-    the others start by interpolation. Columns that converge slowly are left to Newton's method.
+    the others start by interpolation. Columns that stall are refined in double precision, and
+    those that do not converge there either are left to Newton's method.
     """
     n_problems, n = Y.shape
     solver: KernelColumns | FeatureColumns
@@ -123,6 +124,7 @@ class _Table:
         count = len(self.lambdas)
         coarse = np.array(sorted({*range(0, count, _STRIDE), count - 1}))
         self._solve_coarse(coarse)
+        self._refine_unsolved()
         fine = np.setdiff1d(np.arange(count), coarse)
         after = np.searchsorted(coarse, fine)
         # Lagrange's polynomial through four solved penalties around
@@ -138,20 +140,28 @@ class _Table:
             inside = fine < self.tail[q]
             self._combine(q, fine[inside], coarse, shares[inside])
         self._solve([(q, fine[k]) for k, q in np.argwhere(good.T)], _SOLVED)
+        self._refine_unsolved()
         if isinstance(self.solver, KernelColumns):
-            self._refine(self.solver)
+            self._refine(self.solver, self.doubtful & self.converged)
 
-    def _refine(self, solver: KernelColumns) -> None:
-        """Settle signs of held-out scores that single precision leaves in doubt."""
-        problem, index = np.argwhere(self.doubtful & self.converged).T
+    def _refine_unsolved(self) -> None:
+        if isinstance(self.solver, KernelColumns):
+            self._refine(self.solver, (self.iterations > 0) & ~self.converged)
+
+    def _refine(self, solver: KernelColumns, chosen: BoolArray) -> None:
+        """Settle what single precision leaves in doubt or unsolved, in double precision."""
+        problem, index = np.argwhere(chosen).T
         if len(problem) == 0:
             return
         start = self.coef[problem, index], self.intercept[problem, index]
         found = solver.refine(problem, self.lambdas[index], start, _SLOPES)
         pairs = zip(problem.tolist(), index.tolist(), strict=True)
-        self.refined = dict(zip(pairs, found.coef, strict=True))
+        self.refined |= dict(zip(pairs, found.coef, strict=True))
+        self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores
+        self.doubtful[problem, index] = False
+        self.converged[problem, index] |= (found.residual <= _SLOPES) | (found.decrement <= _SOLVED)
 
     def _solve_coarse(self, coarse: IntArray) -> None:
         count = len(self.lambdas)

@@ -24,6 +24,8 @@ from buttress.solvers._sign_certificate import score_errors, smallest_held_out
 
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
+# Iterations without a decrease to half after which a column is given up in single precision.
+_PATIENCE = 30
 # Rate beyond which decreases of the objective are not taken to fall on as they did.
 _SLOWEST = 0.9
 # Share of the tolerance down to which columns go whose held-out signs are in doubt.
@@ -165,6 +167,7 @@ def solve_kernel_columns(
     live = np.arange(k)
     models = CurvedModels(low_rank, k)
     earlier = np.full((2, k), np.inf)
+    least, since = np.full(k, np.inf), np.zeros(k, dtype=np.int64)
     out = Columns(
         np.empty((k, n), dtype=np.float32),
         np.empty(k),
@@ -221,7 +224,10 @@ def solve_kernel_columns(
             out.doubtful[live] = ~certain | kept
         converged = left <= enough
         earlier = np.array([decrement, earlier[0]])
-        leaving = converged | (iteration == max_iter - 1)
+        better = decrement < 0.5 * least
+        least[better], since[better] = decrement[better], iteration
+        stalled = iteration - since >= _PATIENCE
+        leaving = converged | stalled | (iteration == max_iter - 1)
         if leaving.any():
             where = live[leaving]
             out.coef[where], out.intercept[where] = a[leaving], a0[leaving]
@@ -234,6 +240,7 @@ def solve_kernel_columns(
                 break
             a, f, e, Q = a[stay], f[stay], e[stay], Q[stay]
             a0, e0, earlier = a0[stay], e0[stay], earlier[:, stay]
+            least, since = least[stay], since[stay]
             models.keep(stay)
         if iteration % _REFRESH == 1:
             # Scores are updated step by step: take rounding out now and then, and soon after a
