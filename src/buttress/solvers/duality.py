@@ -179,7 +179,7 @@ def constrained_form(
     >>> scores = X @ model.coef_[0]
     >>> form = constrained_form(y, scores, model.intercept_[0], float(model.coef_[0] @
     ...     model.coef_[0]), X @ X.T)
-    >>> round(form.alpha, 6), round(form.primal - form.dual, 6)
+    >>> round(form.alpha, 6), round(abs(form.primal - form.dual), 6)
     (0.05, 0.0)
     """
     if not squared_norm > 0:
