@@ -121,7 +121,8 @@ EXPERIMENT = Experiment(
     paper=PAPER,
     protocol=(
         SPLITS_SENTENCE,
-        "30 realisations per set (paper: 100, and 20 of image and splice).",
+        "30 realisations per set (paper: 100, and 20 of image and splice); an hour on two idle "
+        "cores would hold about 50.",
         "Features standardised on the training part.",
         "The correction for overlap is test over training size, at most 1: where the test part is "
         "many times larger the training parts hardly overlap.",
