@@ -1,7 +1,8 @@
 """One way to compile a loop with Numba.
 
 Every compiled function of the package is made here, so that the options are the same
-everywhere: cached on disk (a second process pays no compilation) and free of the GIL.
+everywhere: cached on disk (a second process pays no compilation), free of the GIL, and dividing
+by zero as NumPy does (a check before every division would keep loops from being vectorised).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     Parameters
     ----------
     **options
-        Passed to ``numba.njit``; ``cache`` and ``nogil`` are on unless given.
+        Passed to ``numba.njit``; ``cache`` and ``nogil`` are on, and ``error_model`` is "numpy",
+        unless given.
     """
-    return cast(
-        "Callable[[Function], Function]", numba.njit(**({"cache": True, "nogil": True} | options))
-    )
+    defaults = {"cache": True, "nogil": True, "error_model": "numpy"}
+    return cast("Callable[[Function], Function]", numba.njit(**(defaults | options)))

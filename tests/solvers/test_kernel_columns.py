@@ -7,10 +7,18 @@ from sklearn.datasets import make_classification
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._column_solvers import KernelColumns
+from buttress.solvers._curved_model import empty_models, set_rows
 from buttress.solvers._geometry import from_gram
+from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import leading_part
+from buttress.solvers._packed_cholesky import factorise_packed, solve_packed
 from buttress.solvers._plane_search import plane_minimum
-from buttress.solvers._sign_certificate import score_errors, smallest_held_out
+from buttress.solvers._sign_certificate import (
+    column_sizes,
+    measured_rate,
+    score_error,
+    score_rounding,
+)
 from buttress.solvers.spectral import solve_problems
 
 ALPHAS = 10.0 ** np.linspace(0, -7, 29)
@@ -79,49 +87,164 @@ def test_refined_columns_are_solutions_in_double_precision():
     lam = ALPHAS[[0, 6, 12]] / geometry.scale
     exact = solve_problems(geometry, Y, omega, ALPHAS[[0, 6, 12]], loss, tol=1e-12, method="newton")
     problem = np.array([0, 1, 4])
-    solver = KernelColumns(geometry, Y, omega, loss, True, 1)
+    solver = KernelColumns(geometry, Y, omega, lam, loss, True, 1)
     start = (
         exact.weights[problem, [0, 1, 2]].astype(np.float32),
         exact.intercept[problem, [0, 1, 2]],
     )
     noise = 1e-3 * np.random.default_rng(0).standard_normal(start[0].shape) * np.abs(start[0])
-    found = solver.refine(problem, lam, (start[0] + noise, start[1]), 1e-9)
+    found = solver.refine(
+        problem, np.arange(3), (start[0] + noise, start[1]), 1e-9, np.zeros(3, dtype=bool)
+    )
     expected = exact.scores[problem, [0, 1, 2]] + exact.intercept[problem, [0, 1, 2], None]
     assert np.all(found.residual <= 1e-9)
     np.testing.assert_allclose(found.scores + found.intercept[:, None], expected, atol=1e-7)
+
+
+def test_refinement_stops_when_the_signs_are_settled():
+    K, Y, omega = folds_of(1)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    alphas = ALPHAS[8:11]
+    exact = solve_problems(geometry, Y, omega, alphas, loss, tol=1e-12, method="newton")
+    problem, index = np.array([0, 1, 2]), np.arange(3)
+    solver = KernelColumns(geometry, Y, omega, alphas / geometry.scale, loss, True, 1)
+    noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
+    start = noise * exact.weights[problem, index], exact.intercept[problem, index]
+    found = solver.refine(problem, index, start, 1e-13, np.array([True, True, False]))
+    np.testing.assert_array_equal(found.settled, [True, True, False])
+    assert np.all(found.residual[:2] > 1e-13)
+    expected = exact.scores[problem, index] + exact.intercept[problem, index, None]
+    f = found.scores + found.intercept[:, None]
+    for k in range(3):
+        held_out = omega[problem[k]] == 0
+        np.testing.assert_array_equal(f[k, held_out] > 0, expected[k, held_out] > 0)
+    np.testing.assert_allclose(f[2], expected[2], atol=1e-9)
 
 
 def test_the_error_of_scores_is_bounded_by_what_is_left_of_the_objective():
     K, Y, omega = folds_of(2)
     geometry, loss, alpha = from_gram(K), LeakyHockeyStick(), np.array([1e-2])
     exact = solve_problems(geometry, Y, omega, alpha, loss, tol=1e-12, method="newton")
-    lam = alpha / geometry.scale
+    lam = float(alpha[0] / geometry.scale)
 
     def value(coef, intercept):
         g = geometry.matrix @ coef
-        return omega[0] @ loss.value(Y[0] * (g + intercept)) + lam[0] * coef @ g
+        return omega[0] @ loss.value(Y[0] * (g + intercept)) + lam * coef @ g
 
     best = exact.weights[0, 0], exact.intercept[0, 0]
     random = np.random.default_rng(0)
     for size in (1e-1, 1e-2, 1e-3):
         coef = best[0] * (1.0 + size * random.standard_normal(len(best[0])))
-        left = np.array([value(coef, best[1]) - value(*best)])
+        left = value(coef, best[1]) - value(*best)
         norm = float(np.sqrt(np.diagonal(geometry.matrix).max()))
-        distance, rounding = score_errors(left, lam, norm, coef[None].astype(np.float32))
         moved = np.abs(geometry.matrix @ (coef - best[0])).max()
-        assert moved <= distance[0]
-        assert rounding[0] < 1e-3 * np.abs(exact.scores[0, 0]).max()
+        assert moved <= score_error(left, lam, norm)
+
+
+def test_the_rate_is_the_slower_of_the_last_and_the_mean_of_two():
+    assert measured_rate(1 / 16, 1 / 4, 1.0) == pytest.approx(1 / 4)
+    assert measured_rate(1 / 8, 1 / 4, 1.0) == pytest.approx(1 / 2)
+    assert measured_rate(1 / 16, 1 / 8, 1 / 4) == pytest.approx(1 / 2)
+    # without a step before there is none
+    assert measured_rate(0.5, np.inf, np.inf) == measured_rate(2.0, 1.0, 1.0) == 0.9
+    # nothing is left to gain, or was before
+    assert measured_rate(0.0, 0.0, 0.0) == 0.0
+    assert measured_rate(1e-20, 0.0, 1.0) == measured_rate(1e-20, 1.0, 0.0) == 0.9
+
+
+def test_rounding_of_scores_is_bounded():
+    K, *_ = folds_of(2, gamma=0.03)
+    # with an intercept coefficients sum to zero
+    a = np.random.default_rng(0).standard_normal((50, len(K)))
+    a = (a - a.mean(axis=1, keepdims=True)).astype(np.float32)
+    single = a @ K.astype(np.float32)
+    error = np.abs(single - a @ K).max(axis=1)
+    bound = [score_rounding(1.0, norm) for norm in np.linalg.norm(a, axis=1)]
+    assert np.all(error <= bound)
 
 
 def test_only_held_out_rows_count_for_certainty():
-    f = np.array([[0.1, -2.0, 3.0], [0.1, -2.0, 3.0]])
-    omega = np.array([[0.5, 0.0, 0.0], [0.5, 0.25, 0.25]])
-    np.testing.assert_array_equal(smallest_held_out(f, omega, np.array([0, 1])), [2.0, np.inf])
+    f = np.array([0.1, -2.0, -4.0], dtype=np.float32)
+    part, whole = np.array([[0.5, 0.0, 0.0], [0.5, 0.25, 0.25]], dtype=np.float32)
+    norm = np.sqrt(0.01 + 4 + 16)
+    assert column_sizes(f, f, part) == pytest.approx((2.0, 4.0, norm))
+    assert column_sizes(f, f, whole) == pytest.approx((np.inf, 4.0, norm))
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 8, 33, 96])
+def test_packed_factors_solve_systems(size):
+    random = np.random.default_rng(size)
+    B = random.standard_normal((size, 2 * size))
+    A, right = np.eye(size) + B @ B.T / size, random.standard_normal(size)
+    packed = A[np.tril_indices(size)].astype(np.float32)
+    factorise_packed(packed, size)
+    found = right.astype(np.float32)
+    solve_packed(packed, found)
+    np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=1e-4, atol=1e-5)
+
+
+def test_packed_factors_of_singular_matrices_are_finite():
+    packed = np.array([1e9, 1e9, 1e9, 0.0, 0.0, 1.0], dtype=np.float32)
+    factorise_packed(packed, 3)
+    found = np.array([1.0, 2.0, 3.0], dtype=np.float32)
+    solve_packed(packed, found)
+    assert np.all(np.isfinite(found))
+    assert found[2] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("transposed_a", [False, True])
+@pytest.mark.parametrize("transposed_b", [False, True])
+def test_products_of_parts_of_matrices(transposed_a, transposed_b):
+    random = np.random.default_rng(0)
+    A, B = random.standard_normal((7, 20), dtype=np.float32), random.standard_normal((9, 30))
+    a = A[:5, :7] if transposed_a else A[:, :5]
+    b = B.astype(np.float32)[:9, :5] if transposed_b else B.astype(np.float32)[:5, :9]
+    out = np.full((7, 12), 3.0, dtype=np.float32)
+    single_product(a, transposed_a, b, transposed_b, out[:, :9])
+    expected = (a.T if transposed_a else a) @ (b.T if transposed_b else b)
+    np.testing.assert_allclose(out[:, :9], expected, rtol=1e-5, atol=1e-5)
+    assert np.all(out[:, 9:] == 3.0)
+
+
+def test_models_changed_in_part_are_those_made_anew():
+    K, Y, omega = folds_of(4)
+    low_rank = leading_part(K.astype(np.float32), 48)
+    random, n = np.random.default_rng(0), len(K)
+    y, weights = Y.astype(np.float32), omega.astype(np.float32)
+    f = (1.5 * random.standard_normal((1, n))).astype(np.float32)
+    a = np.zeros_like(f)
+    moved = f.copy()
+    moved[0, :7] += 3.0 * y[0, :7]
+    here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+
+    def rows(models, scores, slot, slack=1.0001):
+        room = np.empty((2, 1, n), dtype=np.float32), np.empty((6, 1))
+        place, free = np.array([slot]), np.array([slack])
+        common = (y, weights, here, lam, np.inf, place, free, *room[0], room[1])
+        set_rows(low_rank, models, scores, a, here, *common)
+        return room
+
+    models = empty_models(low_rank, 3)
+    rows(models, f, 0)
+    rows(models, moved, 1)  # made from nothing
+    expected = models.packed[1].copy(), models.inner[1].copy()
+    models.source[2] = 0  # borrowed, then changed where it differs
+    rows(models, moved, 2, slack=np.inf)
+    assert models.source[2] == 0
+    rows(models, moved, 2)
+    assert models.source[2] == 2
+    assert models.level[2] == models.level[0]
+    np.testing.assert_allclose(models.weight[2], models.weight[1], rtol=1e-3)
+    m = low_rank.ranks[models.level[2]]
+    size = m * (m + 1) // 2
+    scale = np.abs(expected[0][:size]).max()
+    np.testing.assert_allclose(models.packed[2, :size], expected[0][:size], atol=1e-4 * scale)
+    np.testing.assert_allclose(models.inner[2, :size], expected[1][:size], atol=1e-3 * scale)
 
 
 def test_the_leading_part_is_that_of_the_eigenvectors():
     K, *_ = folds_of(0)
-    found = leading_part(lambda rows: rows @ K.astype(np.float32), np.diagonal(K), 64)
+    found = leading_part(K.astype(np.float32), 64)
     values = np.linalg.eigvalsh(K)[::-1]
     left = K - found.factor.astype(float) @ found.factor.T
     assert np.abs(np.linalg.eigvalsh(left)).max() <= 1.5 * values[64] + 1e-3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, permutations
+
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
@@ -12,15 +14,17 @@ from buttress.solvers._geometry import Geometry
 from buttress.solvers._newton_driver import newton, small_steps
 from buttress.solvers._paths import Paths, in_threads
 
-# Every so many penalties are solved first; the others start between them.
-_STRIDE = 6
+# Every so many penalties are solved first; then those between them.
+_STRIDES = (6, 1)
+# Growth with falling penalties that interpolation takes out, as a share of the scaling tail's.
+_GROWTH = 0.6
 # Decrease of the objective at which a column is near enough to start the next penalty from.
-_NEAR = 1e-4
+_NEAR = 1e-3
 # And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
 _SOLVED = 1e-10
 # And at which it is when only the signs of held-out scores matter, and are certain.
-_CERTAIN = 1e-7
-# Error of a row's slope to which columns are refined whose held-out signs are in doubt.
+_CERTAIN = 1e-5
+# Error of a row's slope below which columns are not refined, whatever is asked.
 _SLOPES = 1e-7
 
 
@@ -46,16 +50,16 @@ def batched(
     n_problems, n = Y.shape
     solver: KernelColumns | FeatureColumns
     if geometry.kernel_form:
-        solver = KernelColumns(geometry, Y, omega, loss, fit_intercept, n_threads)
+        solver = KernelColumns(geometry, Y, omega, lambdas, loss, fit_intercept, n_threads)
     else:
         # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
         smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
         solver = FeatureColumns(
-            geometry, smallest, Y, omega, weight, loss, fit_intercept, n_threads
+            geometry, smallest, Y, omega, weight, lambdas, loss, fit_intercept, n_threads
         )
-    # columns without held-out rows never stop early
-    certain_tol = _SOLVED if signs_only is None or not signs_only.any() else _CERTAIN
-    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), certain_tol)
+    if signs_only is None:
+        signs_only = np.zeros(n_problems, dtype=bool)
+    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only, tol)
     table.fill()
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
@@ -105,11 +109,13 @@ class _Table:
         omega: Array,
         lambdas: Array,
         exponent: float,
-        certain_tol: float,
+        signs_only: BoolArray,
+        tol: float,
     ) -> None:
         q, n, count = *Y.shape, len(lambdas)
         self.solver, self.Y, self.omega = solver, Y, omega
-        self.lambdas, self.exponent, self.certain_tol = lambdas, exponent, certain_tol
+        self.lambdas, self.exponent, self.signs_only = lambdas, exponent, signs_only
+        self.slope_tol = max(tol, _SLOPES)
         self.coef = np.zeros((q, count, solver.size), dtype=np.float32)
         self.intercept = np.zeros((q, count))
         self.scores = np.zeros((q, count, n), dtype=np.float32)
@@ -122,17 +128,23 @@ class _Table:
     def fill(self) -> None:
         """Solve everything; what did not converge says so."""
         count = len(self.lambdas)
-        coarse = np.array(sorted({*range(0, count, _STRIDE), count - 1}))
-        self._solve_coarse(coarse)
+        grids = [np.array(sorted({*range(0, count, stride), count - 1})) for stride in _STRIDES]
+        self._solve_coarse(grids[0])
         self._refine_unsolved()
-        fine = np.setdiff1d(np.arange(count), coarse)
+        for coarse, fine in pairwise(grids):
+            self._solve_between(coarse, np.setdiff1d(fine, coarse))
+        if isinstance(self.solver, KernelColumns):
+            self._refine(self.solver, self.doubtful & self.converged)
+
+    def _solve_between(self, coarse: IntArray, fine: IntArray) -> None:
+        """Solve the penalties `fine` from interpolated solutions at those around them."""
         after = np.searchsorted(coarse, fine)
         # Lagrange's polynomial through four solved penalties around
+        first = np.clip(after - 2, 0, max(len(coarse) - 4, 0))
+        near = first[:, None] + np.arange(min(4, len(coarse)))
         shares = np.zeros((len(fine), len(coarse)))
-        for row, here in enumerate(after):
-            low = int(np.clip(here - 2, 0, max(len(coarse) - 4, 0)))
-            near = slice(low, low + 4)
-            shares[row, near] = _lagrange(np.log(self.lambdas), coarse[near], fine[row])
+        found = _lagrange(np.log(self.lambdas), coarse[near], fine)
+        np.put_along_axis(shares, near, found, axis=1)
         # Where a penalty beside it was left to Newton's method, so is one between.
         good = self.converged[:, coarse[after - 1]] & self.converged[:, coarse[after]]
         good &= fine < self.tail[:, None]
@@ -141,8 +153,6 @@ class _Table:
             self._combine(q, fine[inside], coarse, shares[inside])
         self._solve([(q, fine[k]) for k, q in np.argwhere(good.T)], _SOLVED)
         self._refine_unsolved()
-        if isinstance(self.solver, KernelColumns):
-            self._refine(self.solver, self.doubtful & self.converged)
 
     def _refine_unsolved(self) -> None:
         if isinstance(self.solver, KernelColumns):
@@ -154,14 +164,15 @@ class _Table:
         if len(problem) == 0:
             return
         start = self.coef[problem, index], self.intercept[problem, index]
-        found = solver.refine(problem, self.lambdas[index], start, _SLOPES)
+        found = solver.refine(problem, index, start, self.slope_tol, self.signs_only[problem])
         pairs = zip(problem.tolist(), index.tolist(), strict=True)
         self.refined |= dict(zip(pairs, found.coef, strict=True))
         self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores
         self.doubtful[problem, index] = False
-        self.converged[problem, index] |= (found.residual <= _SLOPES) | (found.decrement <= _SOLVED)
+        solved = (found.residual <= self.slope_tol) | (found.decrement <= _SOLVED) | found.settled
+        self.converged[problem, index] |= solved
 
     def _solve_coarse(self, coarse: IntArray) -> None:
         count = len(self.lambdas)
@@ -179,8 +190,8 @@ class _Table:
                     pairs += [(q, i) for i in coarse[here : done[q]]]
                     if here > 1:
                         last, new = coarse[here - 2 : here], coarse[here : here + 1]
-                        heading = _lagrange(np.log(self.lambdas), last, new[0])
-                        self._combine(q, new, last, heading[None])
+                        heading = _lagrange(np.log(self.lambdas), last[None], new)
+                        self._combine(q, new, last, heading)
                 self._solve(pairs, _NEAR)
                 near += pairs
                 # Where all margins seem to exceed one the scaling tail may have been reached.
@@ -205,8 +216,11 @@ class _Table:
             self.intercept[problem, index],
             self.scores[problem, index],
         )
-        certain_tol = self.certain_tol if tol <= _SOLVED else None
-        found = self.solver.solve(problem, self.lambdas[index], start, tol, certain_tol)
+        # columns without held-out rows never stop early
+        certain_tol = _CERTAIN if self.signs_only.any() else _SOLVED
+        found = self.solver.solve(
+            problem, index, start, tol, certain_tol if tol <= _SOLVED else None
+        )
         self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores - found.intercept[:, None].astype(np.float32)
@@ -216,6 +230,9 @@ class _Table:
 
     def _combine(self, q: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
         """Guess the solutions at some penalties from those at others."""
+        # Solutions grow as penalties fall: what is interpolated is what is left of that.
+        growth = _GROWTH * self.exponent
+        shares = shares * (self.lambdas[nodes] / self.lambdas[targets, None]) ** growth
         single = shares.astype(np.float32)
         self.coef[q, targets] = single @ self.coef[q, nodes]
         self.scores[q, targets] = single @ self.scores[q, nodes]
@@ -237,13 +254,17 @@ class _Table:
         self.iterations[q, first:] = 0
 
 
-def _lagrange(x: Array, nodes: IntArray, target: int) -> Array:
-    """Shares of the values at ``x[nodes]`` in their polynomial's value at ``x[target]``."""
+def _lagrange(x: Array, nodes: IntArray, targets: IntArray) -> Array:
+    """Shares of the values at ``x[nodes]`` in their polynomials' values at ``x[targets]``.
+
+    `nodes` has shape (t, m), a row for each target.
+    """
     at = x[nodes]
-    away = x[target] - at
-    return np.array(
-        [np.prod(np.delete(away / (at[k] - at + (at == at[k])), k)) for k in range(len(at))]
-    )
+    count = nodes.shape[1]
+    shares = np.ones(nodes.shape)
+    for k, other in permutations(range(count), 2):
+        shares[:, k] *= (x[targets] - at[:, other]) / (at[:, k] - at[:, other])
+    return shares
 
 
 def _centre_free_intercepts(

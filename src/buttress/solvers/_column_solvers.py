@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._compile import compiled
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._columns import Columns, solve_columns
+from buttress.solvers._curved_model import empty_models
 from buttress.solvers._geometry import Geometry
 from buttress.solvers._kernel_columns import solve_kernel_columns
 from buttress.solvers._low_rank import leading_part
@@ -22,6 +24,8 @@ _COLUMN_SHARE = 1 / 4
 # Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
 _LEAST_RANK = 96
 _LARGEST_RANK = 96
+# A column begins with the model of another one when their penalties differ by no more.
+_BORROWED = 2.0
 
 
 class KernelColumns:
@@ -32,6 +36,7 @@ class KernelColumns:
         geometry: Geometry,
         Y: Array,
         omega: Array,
+        lambdas: Array,
         loss: LeakyHockeyStick,
         fit_intercept: bool,
         n_threads: int,
@@ -39,16 +44,14 @@ class KernelColumns:
         self.size = n = Y.shape[1]
         self.matrix = geometry.matrix.astype(np.float32)
         rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
-        self.low_rank = leading_part(self.product, np.diagonal(geometry.matrix), rank)
+        self.low_rank = leading_part(self.matrix, rank)
+        self.models = empty_models(self.low_rank, len(Y) * len(lambdas))
         self.Y, self.omega = Y.astype(np.float32), omega.astype(np.float32)
         self.geometry, self.targets, self.weights, self.loss = geometry, Y, omega, loss
         self.r = float(loss.r)
+        self.lambdas = lambdas
         self.fit_intercept = fit_intercept
         self.n_threads = n_threads
-
-    def product(self, rows: Array) -> Array:
-        """Rows times the Gram matrix."""
-        return np.asarray(rows @ self.matrix)
 
     def in_geometry(self, coef: Array) -> Array:
         """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
@@ -57,50 +60,78 @@ class KernelColumns:
     def solve(
         self,
         problem: IntArray,
-        lam: Array,
+        index: IntArray,
         start: tuple[Array, Array, Array],
         tol: float,
         certain_tol: float | None,
     ) -> Columns:
         """Solve columns from `start`: coefficients, intercepts, and scores without them."""
+        slot = self._slots(problem, index)
 
         def run(part: int) -> Columns:
             mine = slice(part, None, self.n_threads)
-            return solve_kernel_columns(
-                self.product,
+            found = solve_kernel_columns(
+                self.matrix,
                 self.low_rank,
+                self.models,
+                slot[mine],
                 self.Y,
                 self.omega,
                 problem[mine],
-                lam[mine],
-                r=self.r,
-                fit_intercept=self.fit_intercept,
-                start=(start[0][mine], start[1][mine], start[2][mine]),
-                tol=tol,
-                certain_tol=certain_tol,
-                max_iter=max(40, int(_COLUMN_SHARE * self.size)),
+                self.lambdas[index[mine]],
+                self.r,
+                self.fit_intercept,
+                (start[0][mine].copy(), start[1][mine].copy(), start[2][mine].copy()),
+                tol,
+                certain_tol is not None,
+                certain_tol or 0.0,
+                max(40, int(_COLUMN_SHARE * self.size)),
             )
+            return Columns(*found)
 
         with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
-        return Columns(*_dealt(parts, len(lam)))
+            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+        return Columns(*_dealt(parts, len(index)))
+
+    def _slots(self, problem: IntArray, index: IntArray) -> IntArray:
+        """Where the columns' models are; a column without one borrows that of its neighbour."""
+        slots = problem * len(self.lambdas) + index
+        _borrow_models(self.models.source, self.models.level, self.lambdas, slots)
+        return slots
 
     def refine(
-        self, problem: IntArray, lam: Array, start: tuple[Array, Array], tol: float
+        self,
+        problem: IntArray,
+        index: IntArray,
+        start: tuple[Array, Array],
+        tol: float,
+        signs_only: BoolArray,
     ) -> Refined:
         """Bring columns from near a solution to double precision."""
-        return refine_columns(
-            self.geometry.matrix,
-            self.low_rank,
-            self.targets,
-            self.weights,
-            problem,
-            lam,
-            self.loss,
-            self.fit_intercept,
-            start,
-            tol,
-        )
+        slot = self._slots(problem, index)
+
+        def run(part: int) -> Refined:
+            mine = slice(part, None, self.n_threads)
+            found = refine_columns(
+                self.geometry.matrix,
+                self.low_rank,
+                self.models,
+                slot[mine],
+                self.targets,
+                self.weights,
+                problem[mine],
+                self.lambdas[index[mine]],
+                self.r,
+                self.fit_intercept,
+                (start[0][mine].astype(np.float64), start[1][mine].copy()),
+                tol,
+                signs_only[mine],
+            )
+            return Refined(*found)
+
+        with one_blas_thread():
+            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+        return Refined(*_dealt(parts, len(index)))
 
 
 class FeatureColumns:
@@ -113,6 +144,7 @@ class FeatureColumns:
         Y: Array,
         omega: Array,
         weight: Array | None,
+        lambdas: Array,
         loss: LeakyHockeyStick,
         fit_intercept: bool,
         n_threads: int,
@@ -125,6 +157,7 @@ class FeatureColumns:
         self.mass = float(v.sum())
         self.Y, self.omega = Y, omega
         self.bound = (omega / v).max(axis=1)
+        self.lambdas = lambdas
         self.r = float(loss.r)
         self.fit_intercept = fit_intercept
         self.n_threads = n_threads
@@ -136,7 +169,7 @@ class FeatureColumns:
     def solve(
         self,
         problem: IntArray,
-        lam: Array,
+        index: IntArray,
         start: tuple[Array, Array, Array],
         tol: float,
         certain_tol: float | None,
@@ -153,7 +186,7 @@ class FeatureColumns:
                 self.Y,
                 self.omega,
                 problem[mine],
-                lam[mine],
+                self.lambdas[index[mine]],
                 self.bound[problem[mine]],
                 r=self.r,
                 fit_intercept=self.fit_intercept,
@@ -163,8 +196,25 @@ class FeatureColumns:
             )
 
         with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(lam))), self.n_threads)
-        return Columns(*_dealt(parts, len(lam)))
+            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+        return Columns(*_dealt(parts, len(index)))
+
+
+@compiled()
+def _borrow_models(source: IntArray, level: IntArray, lambdas: Array, slots: IntArray) -> None:
+    """Let columns without a model use that of the nearest penalty, when it is near enough."""
+    count = lambdas.size
+    for slot in slots:
+        if level[slot] >= 0:
+            continue
+        index = slot % count
+        nearest = _BORROWED
+        for other in range(count):
+            ratio = max(lambdas[other] / lambdas[index], lambdas[index] / lambdas[other])
+            neighbour = slot - index + other
+            if level[neighbour] >= 0 and ratio < nearest:
+                nearest = ratio
+                source[slot] = neighbour
 
 
 def _dealt(parts: Sequence[Sequence[Array]], total: int) -> list[Any]:

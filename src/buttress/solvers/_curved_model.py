@@ -12,76 +12,130 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
-from buttress.solvers._lapack import single_cholesky_solve
+from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import LowRank
+from buttress.solvers._packed_cholesky import factorise_packed, solve_packed
 from buttress.solvers._plane_search import BLOCK, FAST, margin_slopes
 
 # Below this share of curved rows the loss is (nearly) linear: use the bound on its curvature.
 _FLAT = 1e-3
 # Largest eigenvalue left out of a model, times the mean curvature over twice the penalty.
 _LEFT_OUT = 1.0
-# A model is renewed in the rows whose weight changed by more than a factor, when together they
-# matter; when they are a large share of all, it is made anew.
-_CHANGED = 2.0
-_SMALL = 0.1
-_MANY = 16
+# Changes of the weights that matter together, and the share of rows that are many.
+_SMALL = 1.0
+_MANY = 8
+# Models up to which matrices are made one by one: the products of pairs do not fit into the cache.
+_FEW = 6
 _KEPT, _IN_PART, _WHOLE = 0, 1, 2
 
 
-class Rows(NamedTuple):
-    """Residuals of columns, and what the models need of them.
+class CurvedModels(NamedTuple):
+    """Models of many columns, kept and renewed when curvatures change.
+
+    Every column has a slot. A column may begin with the model of another one near it, until its
+    own is made.
 
     Attributes
     ----------
-    q : array of shape (k, n)
-        ``2 lam a - omega y t``.
-    damped : array of shape (k, n)
-        `q` over ``1 + rest c``, c a row's curvature over twice the penalty.
-    sums : array of shape (6, k)
-        Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
-        models' weights, and ``rest * damped * q``.
+    source : array of shape (slots,)
+        The slot whose model a column uses.
+    level : array of shape (slots,)
+        Which of the ranks; -1 for a model not yet made.
+    weight : array of shape (slots, n)
+        W: of every row ``c / (1 + rest c)``, c its curvature over twice the penalty.
+    packed, mean : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
+        The triangle of ``B'WB``, and ``B'W 1``.
+    inner, lift : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
+        The packed factor of ``I + B'WB``, and its solution for `mean`.
     """
 
-    q: Array
-    damped: Array
-    sums: Array
+    source: IntArray
+    level: IntArray
+    weight: Array
+    packed: Array
+    mean: Array
+    inner: Array
+    lift: Array
+
+
+def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
+    """Room for models; none is made."""
+    n, m = low_rank.factor.shape
+    triangle = m * (m + 1) // 2
+    return CurvedModels(
+        np.arange(slots),
+        np.full(slots, -1),
+        np.empty((slots, n), dtype=np.float32),
+        np.empty((slots, triangle), dtype=np.float32),
+        np.empty((slots, m), dtype=np.float32),
+        np.empty((slots, triangle), dtype=np.float32),
+        np.empty((slots, m), dtype=np.float32),
+    )
+
+
+@compiled(fastmath=FAST)
+def _change_packed(
+    factor: Array, m: int, rows: IntArray, changes: Array, count: int, packed: Array, mean: Array
+) -> None:
+    """Add the products of `count` rows times `changes` to a triangle, four rows at a time.
+
+    `rows` and `changes` have room for three more.
+    """
+    for extra in range(count, count + 3):
+        rows[extra], changes[extra] = 0, np.float32(0.0)
+    for first in range(0, count, 4):
+        x0, x1 = factor[rows[first]], factor[rows[first + 1]]
+        x2, x3 = factor[rows[first + 2]], factor[rows[first + 3]]
+        at = 0
+        for j in range(m):
+            s0, s1 = changes[first] * x0[j], changes[first + 1] * x1[j]
+            s2, s3 = changes[first + 2] * x2[j], changes[first + 3] * x3[j]
+            mean[j] += s0 + s1 + s2 + s3
+            line = packed[at : at + j + 1]
+            for i in range(j + 1):
+                line[i] += s0 * x0[i] + s1 * x1[i] + s2 * x2[i] + s3 * x3[i]
+            at += j + 1
 
 
 @compiled(fastmath=FAST)
 def _column_rows(
+    low_rank: LowRank,
+    models: CurvedModels,
     f: Array,
     a: Array,
+    at: IntArray,
     y: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
     r: float,
-    next_value: Array,
-    rest: Array,
-    factor: Array,
-    pairs: Array,
-    ranks: IntArray,
-    level: IntArray,
-    weight: Array,
-    packed: Array,
-    mean: Array,
+    slot: IntArray,
+    slack: Array,
     q: Array,
     damped: Array,
     sums: Array,
     renewed: IntArray,
 ) -> None:
-    """Fill `Rows`, and `renewed`: which models stay, changed in a few rows, or must be made."""
+    """Fill rows, and `renewed`: which models stay, changed in a few rows, or must be made."""
+    source, level, weight = models.source, models.level, models.weight
+    packed, mean = models.packed, models.mean
+    factor, rest, ranks = low_rank.factor, low_rank.rest, low_rank.ranks
+    next_value = low_rank.next_value
     n = f.shape[1]
     one, zero = np.float32(1.0), np.float32(0.0)
     u = np.empty(n, dtype=np.float32)
     t, kappa = np.empty_like(u), np.empty_like(u)
-    for k in range(f.shape[0]):
-        label, row_weight, mine = y[problem[k]], omega[problem[k]], weight[k]
+    changed, changes = np.empty(n + 3, dtype=np.int64), np.empty(n + 3, dtype=np.float32)
+    for k in range(at.size):
+        scores, coef, own = f[at[k]], a[at[k]], slot[k]
+        label, row_weight = y[problem[k]], omega[problem[k]]
+        model = source[own]
+        mine = weight[model]
         two_lam, scale = np.float32(2.0 * lam[k]), np.float32(0.5 / lam[k])
         for i in range(n):
-            u[i] = label[i] * f[k, i]
+            u[i] = label[i] * scores[i]
         margin_slopes(u, 1.0 / r, t, kappa)
         curved, count, total = zero, zero, zero
         for i in range(n):
@@ -95,51 +149,53 @@ def _column_rows(
             typical = scale / np.float32(n)
             for i in range(n):
                 kappa[i] = row_weight[i] * scale
-        renewed[k] = _WHOLE if level[k] < 0 else _KEPT
-        if level[k] >= 0:
-            left = rest[level[k]]
-            changed, many = zero, 0
+        rank = level[model]
+        renewed[k] = _WHOLE if rank < 0 else _KEPT
+        many = 0
+        if rank >= 0:
+            left, free = rest[rank], np.float32(slack[k])
+            matters = zero
             for i in range(n):
                 now = kappa[i] / (one + left[i] * kappa[i])
                 high, low = max(now, mine[i]), min(now, mine[i])
-                if high > _CHANGED * low:
-                    changed += high - low
+                if high > free * low:
+                    matters += high - low
+                    changed[many], changes[many] = i, now - mine[i]
                     many += 1
-            if changed > _SMALL:
+            if matters > _SMALL:
                 renewed[k] = _IN_PART if many < n // _MANY else _WHOLE
         if renewed[k] == _IN_PART:
-            m = ranks[level[k]]
-            left = rest[level[k]]
-            for i in range(n):
-                now = kappa[i] / (one + left[i] * kappa[i])
-                if max(now, mine[i]) > _CHANGED * min(now, mine[i]):
-                    more = now - mine[i]
-                    mine[i] = now
-                    for j in range(m):
-                        mean[k, j] += more * factor[i, j]
-                    for j in range(m * (m + 1) // 2):
-                        packed[k, j] += more * pairs[i, j]
+            m = ranks[rank]
+            if model != own:
+                packed[own, : m * (m + 1) // 2] = packed[model, : m * (m + 1) // 2]
+                mean[own, :m] = mean[model, :m]
+                weight[own] = mine
+                mine = weight[own]
+                source[own], level[own] = own, rank
+            for position in range(many):
+                mine[changed[position]] += changes[position]
+            _change_packed(factor, m, changed, changes, many, packed[own], mean[own])
         if renewed[k] == _WHOLE:
-            chosen = max(level[k], 0)
-            while chosen + 1 < next_value.size and next_value[chosen] * typical > _LEFT_OUT:
-                chosen += 1
-            level[k] = chosen
-            left = rest[chosen]
+            rank = max(rank, 0)
+            while rank + 1 < next_value.size and next_value[rank] * typical > _LEFT_OUT:
+                rank += 1
+            source[own], level[own] = own, rank
+            left, mine = rest[rank], weight[own]
             for i in range(n):
                 mine[i] = kappa[i] / (one + left[i] * kappa[i])
-        left = rest[level[k]]
+        left = rest[rank]
         sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
         for low in range(0, n, BLOCK):
             b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
             for i in range(low, min(low + BLOCK, n)):
                 z = -label[i] * row_weight[i] * t[i]
-                residual = z + two_lam * a[k, i]
+                residual = z + two_lam * coef[i]
                 less = (one - left[i] * mine[i]) * residual
                 q[k, i] = residual
                 damped[k, i] = less
                 b1 += z
-                b2 += a[k, i]
+                b2 += coef[i]
                 b3 += less
                 b4 += mine[i]
                 b5 += left[i] * less * residual
@@ -156,62 +212,158 @@ def _column_rows(
 
 
 @compiled(fastmath=FAST)
-def _factorise(
-    packed: Array, mean: Array, size: IntArray, renewed: IntArray, inner: Array, lift: Array
+def _make_packed(
+    low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray
 ) -> None:
-    """Factors of ``I + B'WB`` from packed triangles, and ``(I + B'WB)^-1 B'W 1``."""
-    for k in range(packed.shape[0]):
-        if renewed[k] == _KEPT:
+    """The matrices of models that must be made, a level at a time."""
+    n = low_rank.factor.shape[0]
+    weight, packed = models.weight, models.packed
+    for level in range(low_rank.ranks.size):
+        which = slot[(renewed == _WHOLE) & (models.level[slot] == level)]
+        if which.size == 0:
             continue
-        m = size[k]
-        matrix = inner[k, : m * m].reshape(m, m)
-        at = 0
-        for i in range(m):
-            for j in range(i + 1):
-                matrix[i, j] = packed[k, at]
-                at += 1
-            matrix[i, i] += np.float32(1.0)
-        right = mean[k : k + 1, :m].copy()
-        single_cholesky_solve(matrix, right)
-        lift[k, :m] = right[0]
+        m = low_rank.ranks[level]
+        size = m * (m + 1) // 2
+        factor = low_rank.factor[:, :m]
+        weights = np.empty((which.size, n), dtype=np.float32)
+        for k in range(which.size):
+            weights[k] = weight[which[k]]
+        means = np.empty((which.size, m), dtype=np.float32)
+        single_product(weights, False, factor, False, means)
+        for k in range(which.size):
+            models.mean[which[k], :m] = means[k]
+        if which.size > _FEW:
+            made = np.empty((which.size, size), dtype=np.float32)
+            single_product(weights, False, low_rank.pairs[:, :size], False, made)
+            for k in range(which.size):
+                packed[which[k], :size] = made[k]
+            continue
+        weighted = np.empty((n, m), dtype=np.float32)
+        matrix = np.empty((m, m), dtype=np.float32)
+        for k in range(which.size):
+            for i in range(n):
+                for j in range(m):
+                    weighted[i, j] = weights[k, i] * factor[i, j]
+            single_product(weighted, True, factor, False, matrix)
+            at = 0
+            for i in range(m):
+                for j in range(i + 1):
+                    packed[which[k], at] = matrix[i, j]
+                    at += 1
 
 
 @compiled(fastmath=FAST)
-def _solve_inner(
-    inner: Array,
-    lift: Array,
-    mean: Array,
-    size: IntArray,
+def _factorise(low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray) -> None:
+    """Factors of ``I + B'WB`` from packed triangles, and ``(I + B'WB)^-1 B'W 1``."""
+    for k in range(slot.size):
+        if renewed[k] == _KEPT:
+            continue
+        own = slot[k]
+        m = low_rank.ranks[models.level[own]]
+        factor, packed, lift = models.inner[own], models.packed[own], models.lift[own, :m]
+        for j in range(m * (m + 1) // 2):
+            factor[j] = packed[j]
+        for i in range(m):
+            factor[i * (i + 3) // 2] += np.float32(1.0)
+        factorise_packed(factor, m)
+        lift[:] = models.mean[own, :m]
+        solve_packed(factor, lift)
+
+
+@compiled()
+def set_rows(
+    low_rank: LowRank,
+    models: CurvedModels,
+    f: Array,
+    a: Array,
+    at: IntArray,
+    y: Array,
+    omega: Array,
+    problem: IntArray,
     lam: Array,
+    r: float,
+    slot: IntArray,
+    slack: Array,
+    q: Array,
+    damped: Array,
     sums: Array,
+) -> None:
+    """Residuals of the columns ``f[at]`` with models in `slot`, which are renewed as needed.
+
+    A model is renewed in the rows whose weight changed by more than a factor of `slack`, when
+    together they matter; when they are a large share of all, it is made anew.
+
+    Parameters
+    ----------
+    f, a : arrays with columns of shape (n,), float32
+        Scores and coefficients.
+    at, problem, lam, slot, slack : arrays of shape (k,)
+        Where the columns are in `f` and `a`, which problems and penalties they are.
+    q : array of shape (k, n)
+        Becomes ``2 lam a - omega y t``.
+    damped : array of shape (k, n)
+        Becomes `q` over ``1 + rest c``, c a row's curvature over twice the penalty.
+    sums : array of shape (6, k)
+        Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
+        models' weights, and ``rest * damped * q``.
+    """
+    renewed = np.empty(at.size, dtype=np.int64)
+    _column_rows(
+        low_rank,
+        models,
+        f,
+        a,
+        at,
+        y,
+        omega,
+        problem,
+        lam,
+        r,
+        slot,
+        slack,
+        q,
+        damped,
+        sums,
+        renewed,
+    )
+    _make_packed(low_rank, models, slot, renewed)
+    _factorise(low_rank, models, slot, renewed)
+
+
+@compiled(fastmath=FAST)
+def set_steps(
+    low_rank: LowRank,
+    models: CurvedModels,
+    slot: IntArray,
+    lam: Array,
     fit_intercept: bool,
-    projected: Array,
+    damped: Array,
+    sums: Array,
+    d: Array,
     d0: Array,
     promise: Array,
 ) -> None:
-    """From ``B' damped`` to the step's coordinates along B, and the intercept's step."""
-    for k in range(projected.shape[0]):
-        m = size[k]
+    """Steps of coefficients (k, n) and intercepts (k,) that solve the models' equations.
+
+    The new coefficients sum to zero. `promise` is the decrease that the model promises: it
+    cannot vanish away from the solution, as the true slope along a step from an inexact model
+    may.
+    """
+    model = models.source[slot]
+    ranks = low_rank.ranks[models.level[model]]
+    factor = low_rank.factor[:, : ranks.max()]
+    projected = np.empty((slot.size, factor.shape[1]), dtype=np.float32)
+    single_product(damped, False, factor, False, projected)
+    for k in range(slot.size):
+        m = ranks[k]
+        mean, lift = models.mean[model[k]], models.lift[model[k]]
         right = projected[k, :m].copy()
-        factor = inner[k, : m * m].reshape(m, m)
-        # forward and back substitution
-        for i in range(m):
-            row = factor[i, :i]
-            total = right[i]
-            for j in range(i):
-                total -= row[j] * right[j]
-            right[i] = total / factor[i, i]
-        for i in range(m - 1, -1, -1):
-            right[i] /= factor[i, i]
-            top = right[i]
-            row = factor[i, :i]
-            for j in range(i):
-                right[j] -= row[j] * top
+        solve_packed(models.inner[model[k]], right)
         scale = 0.5 / lam[k]
         along, lifted, decrease = 0.0, sums[4, k], sums[5, k]
         for j in range(m):
-            along += mean[k, j] * right[j]
-            lifted -= mean[k, j] * lift[k, j]
+            along += mean[j] * right[j]
+            lifted -= mean[j] * lift[j]
             decrease += projected[k, j] * right[j]
         d0[k] = 0.0
         if fit_intercept and lifted > 0.0:
@@ -219,122 +371,11 @@ def _solve_inner(
         promise[k] = scale * decrease
         half, shift = np.float32(scale), np.float32(d0[k])
         for j in range(m):
-            projected[k, j] = half * right[j] + shift * lift[k, j]
-        for j in range(m, projected.shape[1]):
-            projected[k, j] = np.float32(0.0)
-
-
-@compiled(fastmath=FAST)
-def _lift_step(damped: Array, weight: Array, lam: Array, d0: Array, d: Array) -> None:
-    """From ``d = B (...)`` to the step."""
-    for k in range(d.shape[0]):
+            projected[k, j] = half * right[j] + shift * lift[j]
+        projected[k, m:] = np.float32(0.0)
+    single_product(projected, False, factor, True, d)
+    for k in range(slot.size):
         scale, shift = np.float32(0.5 / lam[k]), np.float32(d0[k])
+        mine = models.weight[model[k]]
         for i in range(d.shape[1]):
-            d[k, i] = weight[k, i] * (d[k, i] - shift) - scale * damped[k, i]
-
-
-class CurvedModels:
-    """Models of k columns, kept from iteration to iteration and renewed when curvatures change.
-
-    Attributes
-    ----------
-    level : array of shape (k,)
-        Which of the ranks; -1 for a model not yet made.
-    weight : array of shape (k, n)
-        W: of every row ``c / (1 + rest c)``, c its curvature over twice the penalty.
-    packed, mean : arrays of shapes (k, m (m + 1) / 2) and (k, m)
-        The triangle of ``B'WB``, and ``B'W 1``.
-    inner, lift : arrays of shapes (k, m²) and (k, m)
-        The factor of ``I + B'WB``, and its solution for `mean`.
-    """
-
-    def __init__(self, low_rank: LowRank, k: int) -> None:
-        n, m = low_rank.factor.shape
-        self.low_rank = low_rank
-        self.level = np.full(k, -1)
-        self.weight = np.empty((k, n), dtype=np.float32)
-        self.packed = np.empty((k, m * (m + 1) // 2), dtype=np.float32)
-        self.mean = np.empty((k, m), dtype=np.float32)
-        self.inner = np.empty((k, m * m), dtype=np.float32)
-        self.lift = np.empty((k, m), dtype=np.float32)
-
-    def keep(self, stay: BoolArray) -> None:
-        """Forget all columns but some."""
-        self.level, self.weight, self.packed = (
-            self.level[stay],
-            self.weight[stay],
-            self.packed[stay],
-        )
-        self.mean, self.inner, self.lift = self.mean[stay], self.inner[stay], self.lift[stay]
-
-    def rows(
-        self,
-        f: Array,
-        a: Array,
-        y: Array,
-        omega: Array,
-        problem: IntArray,
-        lam: Array,
-        r: float,
-    ) -> Rows:
-        """Residuals of columns with scores `f`; models with changed curvatures are renewed."""
-        low_rank = self.low_rank
-        found = Rows(np.empty_like(f), np.empty_like(f), np.empty((6, len(f))))
-        renewed = np.empty(len(f), dtype=np.int64)
-        _column_rows(
-            f,
-            a,
-            y,
-            omega,
-            problem,
-            lam,
-            r,
-            low_rank.next_value,
-            low_rank.rest,
-            low_rank.factor,
-            low_rank.pairs,
-            low_rank.ranks,
-            self.level,
-            self.weight,
-            self.packed,
-            self.mean,
-            found.q,
-            found.damped,
-            found.sums,
-            renewed,
-        )
-        for level in np.unique(self.level[renewed == _WHOLE]):
-            which = np.flatnonzero((renewed == _WHOLE) & (self.level == level))
-            m = low_rank.ranks[level]
-            size, weight = m * (m + 1) // 2, self.weight[which]
-            self.packed[which, :size] = weight @ low_rank.pairs[:, :size]
-            self.mean[which, :m] = weight @ low_rank.factor[:, :m]
-        if renewed.any():
-            size = low_rank.ranks[self.level]
-            _factorise(self.packed, self.mean, size, renewed, self.inner, self.lift)
-        return found
-
-    def step(self, rows: Rows, lam: Array, fit_intercept: bool) -> tuple[Array, Array, Array]:
-        """Steps of coefficients (k, n) and intercepts (k,) that solve the models' equations.
-
-        The new coefficients sum to zero. The third array is the decrease that the model
-        promises: it cannot vanish away from the solution, as the true slope along a step from
-        an inexact model may.
-        """
-        factor = self.low_rank.factor
-        along, d0, promise = rows.damped @ factor, np.empty(len(lam)), np.empty(len(lam))
-        _solve_inner(
-            self.inner,
-            self.lift,
-            self.mean,
-            self.low_rank.ranks[self.level],
-            lam,
-            rows.sums,
-            fit_intercept,
-            along,
-            d0,
-            promise,
-        )
-        d = along @ factor.T
-        _lift_step(rows.damped, self.weight, lam, d0, d)
-        return d, d0, promise
+            d[k, i] = mine[i] * (d[k, i] - shift) - scale * damped[k, i]

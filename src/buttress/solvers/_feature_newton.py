@@ -104,13 +104,13 @@ def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:
         return None
 
     def leaky(loss: Any, u: Any, t: Any, kappa: Any) -> None:
-        _set_leaky_slopes(1.0 / loss, u, t, kappa)
+        set_leaky_slopes(1.0 / loss, u, t, kappa)
 
     return leaky
 
 
 @compiled(fastmath=True)
-def _set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
+def set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
     if bend == 0.0:
         for i in range(u.size):
             slope = 1.0 / max(u[i], 1.0)

@@ -10,24 +10,31 @@ precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
-from buttress.solvers._columns import Columns, balance_intercepts
-from buttress.solvers._curved_model import CurvedModels
+from buttress.solvers._columns import balance_intercepts
+from buttress.solvers._curved_model import CurvedModels, set_rows, set_steps
+from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import LowRank
 from buttress.solvers._plane_search import BLOCK, FAST, plane_minimum
-from buttress.solvers._sign_certificate import score_errors, smallest_held_out
+from buttress.solvers._sign_certificate import (
+    column_sizes,
+    measured_rate,
+    score_error,
+    score_rounding,
+)
 
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
 # Iterations without a decrease to half after which a column is given up in single precision.
 _PATIENCE = 30
-# Rate beyond which decreases of the objective are not taken to fall on as they did.
-_SLOWEST = 0.9
+# Factor by which the curvature of a row may differ from its model's, and for columns whose
+# decreases fall more slowly than at a rate.
+SLACK = 2.0
+_LITTLE = 1.2
+_SLOW = 0.3
 # Share of the tolerance down to which columns go whose held-out signs are in doubt.
 _IN_DOUBT = 0.01
 # Rounding of the scores of models to keep, as a share of the largest, that wants refinement.
@@ -37,11 +44,12 @@ _WHOLE = 0.1
 # Share of curved rows below which intercepts are found by bisection.
 _FEW_CURVED = 0.05
 # Rounding of the scores, as a share of the largest, beyond which single precision is not enough.
-_ROUNDING = 1e-4
+_ROUNDING = 1e-3
 
 
 @compiled(fastmath=FAST)
 def move_columns(
+    at: IntArray,
     y: Array,
     omega: Array,
     problem: IntArray,
@@ -60,24 +68,24 @@ def move_columns(
     slope0: Array,
     decrement: Array,
 ) -> None:
-    """Move every column to the minimum over the plane of `d` and `e`; `e` becomes the step.
+    """Move the columns `at` to the minimum over the plane of `d` and `e`; `e` becomes the step.
 
-    `P` is ``K d`` (it becomes ``K d + d0``), `Q` is ``K e + e0``; `decrement` is what the
-    gradient promises along `d`, and at the minimum of a quadratic model in the plane.
+    `a`, `a0`, `f`, `e`, `e0` and `Q` have all columns, the other arrays only these. `P` is ``K d``
+    (it becomes ``K d + d0``), `Q` is ``K e + e0``; `decrement` is what the gradient promises along
+    `d`, and at the minimum of a quadratic model in the plane.
     """
     zero = np.float32(0.0)
     n = f.shape[1]
-    for k in range(a.shape[0]):
+    for k in range(at.size):
+        here = at[k]
+        coef, step, last = a[here], d[k], e[here]
+        scores, along, before, residual = f[here], P[k], Q[here], q[k]
         ad, ae, dd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         de, ee, qd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
-        shift_d, shift_e = np.float32(d0[k]), np.float32(e0[k])
+        shift_d, shift_e = np.float32(d0[k]), np.float32(e0[here])
         for low in range(0, n, BLOCK):
-            m = min(BLOCK, n - low)
-            coef, step, last = a[k, low : low + m], d[k, low : low + m], e[k, low : low + m]
-            along, before = P[k, low : low + m], Q[k, low : low + m]
-            residual = q[k, low : low + m]
             b1, b2, b3, b4, b5, b6 = zero, zero, zero, zero, zero, zero
-            for i in range(m):
+            for i in range(low, min(low + BLOCK, n)):
                 kd, ke = along[i], before[i] - shift_e
                 b1 += coef[i] * kd
                 b2 += coef[i] * ke
@@ -94,9 +102,9 @@ def move_columns(
             qd += b6
         two_lam = 2.0 * lam[k]
         first, second, promise = plane_minimum(
-            f[k],
-            P[k],
-            Q[k],
+            scores,
+            along,
+            before,
             y[problem[k]],
             omega[problem[k]],
             1.0 / r,
@@ -106,37 +114,45 @@ def move_columns(
         decrement[k] = max(abs(qd + slope0[k] * d0[k]), promise)
         c1, c2 = np.float32(first), np.float32(second)
         for i in range(n):
-            e[k, i] = c1 * d[k, i] + c2 * e[k, i]
-            a[k, i] += e[k, i]
-            Q[k, i] = c1 * P[k, i] + c2 * Q[k, i]
-            f[k, i] += Q[k, i]
-        e0[k] = first * d0[k] + second * e0[k]
-        a0[k] += e0[k]
+            last[i] = c1 * step[i] + c2 * last[i]
+            coef[i] += last[i]
+        for i in range(n):
+            before[i] = c1 * along[i] + c2 * before[i]
+            scores[i] += before[i]
+        e0[here] = first * d0[k] + second * e0[here]
+        a0[here] += e0[here]
 
 
+@compiled()
 def solve_kernel_columns(
-    product: Callable[[Array], Array],
+    matrix: Array,
     low_rank: LowRank,
+    models: CurvedModels,
+    slot: IntArray,
     y: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
-    *,
     r: float,
     fit_intercept: bool,
     start: tuple[Array, Array, Array],
     tol: float,
-    certain_tol: float | None,
+    certify: bool,
+    certain_tol: float,
     max_iter: int,
-) -> Columns:
-    """Solve many problems together.
+) -> tuple[Array, Array, Array, IntArray, BoolArray, BoolArray]:
+    """Solve many problems together; the fields of `Columns`.
 
     Parameters
     ----------
-    product : callable
-        From an array of shape (columns, n) to its product with the Gram matrix, in float32.
+    matrix : array of shape (n, n), float32
+        The Gram matrix.
     low_rank : LowRank
-        The Gram matrix's leading part.
+        Its leading part.
+    models : CurvedModels
+        Of columns.
+    slot : array of shape (columns,)
+        Where a column's model is.
     y, omega : arrays of shape (q, n), float32
         Labels and normalised weights of the q problems (classes and folds).
     problem, lam : arrays of shape (columns,)
@@ -144,51 +160,55 @@ def solve_kernel_columns(
     r : float
         The loss's exponent.
     start : tuple of arrays of shapes (columns, n), (columns,) and (columns, n)
-        Coefficients and intercepts to start from, and their scores without the intercepts.
+        Coefficients and intercepts to start from, and their scores without the intercepts;
+        overwritten.
     tol : float
         On the decrease of the objective that is left.
-    certain_tol : float or None
-        The same for columns whose held-out scores have certain signs. None asks for no
-        certainty.
+    certify : bool
+        Whether to find out if the signs of held-out scores are settled.
+    certain_tol : float
+        As `tol`, for columns where they are.
 
     Notes
     -----
     Each iteration costs ``2 n (n + m² / 2 + 3 m)`` operations a column in matrix products, for a
     leading part of rank m.
     """
-    k = len(lam)
     # Coefficients and scores in single precision, sums in double.
-    a = np.array(start[0], dtype=np.float32)
-    a0 = np.array(start[1], dtype=np.float64)
-    n = a.shape[1]
-    f = start[2] + a0.astype(np.float32)[:, None]
-    e, Q = np.zeros_like(a), np.zeros_like(a)
-    e0 = np.zeros(k)
+    a, a0, f = start
+    k, n = a.shape
+    for j in range(k):
+        f[j] += np.float32(a0[j])
+    e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros(k)
+    iterations = np.zeros(k, dtype=np.int64)
+    converged, doubtful = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
+    before, earlier, least = np.full(k, np.inf), np.full(k, np.inf), np.full(k, np.inf)
+    since, slack = np.zeros(k, dtype=np.int64), np.full(k, SLACK)
+    for j in range(k):
+        if models.source[slot[j]] != slot[j]:
+            slack[j] = np.inf  # a model that is borrowed is good enough for one step
     live = np.arange(k)
-    models = CurvedModels(low_rank, k)
-    earlier = np.full((2, k), np.inf)
-    least, since = np.full(k, np.inf), np.zeros(k, dtype=np.int64)
-    out = Columns(
-        np.empty((k, n), dtype=np.float32),
-        np.empty(k),
-        np.empty((k, n), dtype=np.float32),
-        np.zeros(k, dtype=np.int64),
-        np.zeros(k, dtype=bool),
-        np.zeros(k, dtype=bool),
-    )
     for iteration in range(max_iter):
-        mine, penalty = problem[live], lam[live]
-        rows = models.rows(f, a, y, omega, mine, penalty, r)
-        few = np.flatnonzero(rows.sums[2] < _FEW_CURVED)
-        if fit_intercept and len(few):
+        count = live.size
+        mine, penalty, place, free = problem[live], lam[live], slot[live], slack[live]
+        q, damped = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
+        sums = np.empty((6, count))
+        rows = (q, damped, sums)
+        set_rows(
+            low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, q, damped, sums
+        )
+        few = live[sums[2] < _FEW_CURVED]
+        if fit_intercept and few.size > 0:
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
-            balance_intercepts(f, y, omega, mine, few, r, a0)
-            rows = models.rows(f, a, y, omega, mine, penalty, r)
-        d, d0, promise = models.step(rows, penalty, fit_intercept)
-        P = product(d)
-        decrement = np.empty(len(live))
+            balance_intercepts(f, y, omega, problem, few, r, a0)
+            set_rows(low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, *rows)
+        d, P = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
+        d0, promise, decrements = np.empty((3, count))
+        set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, d, d0, promise)
+        single_product(d, False, matrix, False, P)
         move_columns(
+            live,
             y,
             omega,
             mine,
@@ -203,52 +223,51 @@ def solve_kernel_columns(
             e,
             e0,
             Q,
-            rows.q,
-            rows.sums[0],
-            decrement,
+            q,
+            sums[0],
+            decrements,
         )
-        np.maximum(decrement, promise, out=decrement)
-        # What is left after this step, when the decreases go on falling as they did.
-        rate = np.minimum(np.sqrt(decrement / earlier[1]), _SLOWEST)
-        left = np.where(np.isfinite(earlier[1]), decrement * rate / (1.0 - rate), decrement)
-        enough = np.full(len(live), tol)
-        if certain_tol is not None:
-            held_out = smallest_held_out(f, omega, mine)
-            distance, rounding = score_errors(left, penalty, low_rank.norm, a)
-            certain = held_out > distance + rounding
-            # Signs in doubt want more iterations, unless rounding is what leaves them in doubt.
-            enough[~certain & (held_out > rounding)] *= _IN_DOUBT
-            enough[certain] = np.where(np.isfinite(held_out[certain]), certain_tol, _WHOLE * tol)
-            # Models to keep are in doubt where rounding shows.
-            kept = np.isinf(held_out) & (rounding > _SHOWN * np.abs(f).max(axis=1))
-            out.doubtful[live] = ~certain | kept
-        converged = left <= enough
-        earlier = np.array([decrement, earlier[0]])
-        better = decrement < 0.5 * least
-        least[better], since[better] = decrement[better], iteration
-        stalled = iteration - since >= _PATIENCE
-        leaving = converged | stalled | (iteration == max_iter - 1)
-        if leaving.any():
-            where = live[leaving]
-            out.coef[where], out.intercept[where] = a[leaving], a0[leaving]
-            out.scores[where] = f[leaving]
-            out.iterations[where] = iteration + 1
-            out.converged[where] = converged[leaving]
-            stay = ~leaving
-            live = live[stay]
-            if len(live) == 0:
-                break
-            a, f, e, Q = a[stay], f[stay], e[stay], Q[stay]
-            a0, e0, earlier = a0[stay], e0[stay], earlier[:, stay]
-            least, since = least[stay], since[stay]
-            models.keep(stay)
+        staying = 0
+        for j in range(count):
+            c = live[j]
+            decrement = max(decrements[j], promise[j])
+            # What is left after this step, when the decreases go on falling as they did.
+            rate = measured_rate(decrement, before[c], earlier[c])
+            left = decrement * rate / (1.0 - rate)
+            enough = tol
+            if certify:
+                held_out, largest, norm = column_sizes(f[c], a[c], omega[mine[j]])
+                rounding = score_rounding(low_rank.norm, norm)
+                certain = held_out > score_error(left, penalty[j], low_rank.norm) + rounding
+                whole = np.isinf(held_out)
+                if certain:
+                    enough = _WHOLE * tol if whole else certain_tol
+                elif held_out > rounding:
+                    # More iterations, unless rounding is what leaves the signs in doubt.
+                    enough = _IN_DOUBT * tol
+                # Models to keep are in doubt where rounding shows.
+                doubtful[c] = not certain or (whole and rounding > _SHOWN * largest)
+            before[c], earlier[c] = decrement, before[c]
+            slack[c] = _LITTLE if rate > _SLOW else SLACK
+            if decrement < 0.5 * least[c]:
+                least[c], since[c] = decrement, iteration
+            iterations[c] = iteration + 1
+            converged[c] = left <= enough
+            if not converged[c] and iteration - since[c] < _PATIENCE:
+                live[staying] = c
+                staying += 1
+        live = live[:staying]
+        if staying == 0:
+            break
         if iteration % _REFRESH == 1:
             # Scores are updated step by step: take rounding out now and then, and soon after a
             # start whose coefficients may have been much larger.
-            f = product(a) + a0.astype(np.float32)[:, None]
+            fresh = np.empty((staying, n), np.float32)
+            single_product(a[live], False, matrix, False, fresh)
+            for j in range(staying):
+                f[live[j]] = fresh[j] + np.float32(a0[live[j]])
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores.
-    rounding = np.finfo(np.float32).eps * low_rank.norm * np.linalg.norm(out.coef, axis=1)
-    np.logical_and(
-        out.converged, rounding <= _ROUNDING * np.abs(out.scores).max(axis=1), out=out.converged
-    )
-    return out
+    for c in range(k):
+        _, largest, norm = column_sizes(f[c], a[c], omega[problem[c]])
+        converged[c] &= score_rounding(low_rank.norm, norm) <= _ROUNDING * largest
+    return a, a0, f, iterations, converged, doubtful

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
@@ -17,7 +17,7 @@ _REST = 0.3
 _RANKS = (16, 32, 48, 64, 96)
 # Of the subspace iteration: passes, and the share of vectors beyond the rank.
 _PASSES = 2
-_BEYOND = 0.5
+_BEYOND = 0.125
 
 
 class LowRank(NamedTuple):
@@ -45,29 +45,29 @@ class LowRank(NamedTuple):
     norm: float
 
 
-def leading_part(product: Callable[[Array], Array], diagonal: Array, rank: int) -> LowRank:
-    """Leading eigenvectors of the Gram matrix by subspace iteration from fixed random vectors.
+def leading_part(matrix: Array, rank: int) -> LowRank:
+    """Leading eigenvectors of a Gram matrix by subspace iteration from some of its rows.
 
     Parameters
     ----------
-    product : callable
-        From an array of shape (m, n) to its product with the Gram matrix.
-    diagonal : array of shape (n,)
-        Of the Gram matrix.
+    matrix : array of shape (n, n), float32
+        The Gram matrix.
     """
-    n = len(diagonal)
+    n = len(matrix)
+    diagonal = np.diagonal(matrix).astype(np.float64)
     size = min(n, rank + int(_BEYOND * rank))
-    basis = np.random.default_rng(0).standard_normal((size, n), dtype=np.float32)
-    for _ in range(_PASSES):
-        basis = _orthonormal(product(basis))
-    values, rotation = np.linalg.eigh((basis @ product(basis).T).astype(np.float64))
+    basis = np.random.default_rng(0).standard_normal((size, n), dtype=np.float32) @ matrix
+    for _ in range(_PASSES - 1):
+        basis = _spread(basis) @ matrix
+    basis = _orthonormal(basis)
+    values, rotation = np.linalg.eigh((basis @ (basis @ matrix).T).astype(np.float64))
     values, rotation = values[: -rank - 1 : -1], rotation[:, : -rank - 1 : -1]
     keep = values > 1e-6 * values[0]
     turn = (rotation[:, keep] * np.sqrt(values[keep])).astype(np.float32)
     factor = np.ascontiguousarray(basis.T @ turn)
     m = factor.shape[1]
     ranks = np.array([*(r for r in _RANKS if r < m), m])
-    pairs = np.empty((len(diagonal), m * (m + 1) // 2), dtype=np.float32)
+    pairs = np.empty((n, m * (m + 1) // 2), dtype=np.float32)
     _pairs(factor, pairs)
     squares = np.cumsum(factor.astype(np.float64) ** 2, axis=1)
     left = diagonal - squares[:, ranks - 1].T
@@ -79,6 +79,16 @@ def leading_part(product: Callable[[Array], Array], diagonal: Array, rank: int) 
         (_REST * np.maximum(left, 0.0)).astype(np.float32),
         float(np.sqrt(np.max(diagonal))),
     )
+
+
+def _spread(rows: Array) -> Array:
+    """The same span by rows that are far from dependent: nearly orthonormal, at small cost."""
+    rows = rows.astype(np.float64)
+    products = rows @ rows.T
+    products[np.diag_indices(len(rows))] += 1e-12 * np.trace(products)
+    factor = np.linalg.cholesky(products)
+    spread = solve_triangular(factor, rows, lower=True, check_finite=False)
+    return np.asarray(spread, dtype=np.float32)
 
 
 def _orthonormal(rows: Array) -> Array:
@@ -93,8 +103,9 @@ def _orthonormal(rows: Array) -> Array:
 @compiled()
 def _pairs(factor: Array, pairs: Array) -> None:
     for i in range(factor.shape[0]):
-        at = 0
+        row, at = factor[i], 0
         for j in range(factor.shape[1]):
+            line = pairs[i, at : at + j + 1]
             for k in range(j + 1):
-                pairs[i, at] = factor[i, j] * factor[i, k]
-                at += 1
+                line[k] = row[j] * row[k]
+            at += j + 1

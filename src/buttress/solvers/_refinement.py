@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
-from buttress.losses import LeakyHockeyStick
-from buttress.solvers._curved_model import CurvedModels, Rows
-from buttress.solvers._kernel_columns import move_columns
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._compile import compiled
+from buttress.solvers._curved_model import CurvedModels, set_rows, set_steps
+from buttress.solvers._feature_newton import set_leaky_slopes
+from buttress.solvers._kernel_columns import SLACK, move_columns
 from buttress.solvers._low_rank import LowRank
+from buttress.solvers._plane_search import FAST
+from buttress.solvers._sign_certificate import column_sizes, measured_rate, score_error
 
 _STEPS = 40
-# Rows up to which products with a matrix are made one by one.
-_FEW_ROWS = 8
 
 
 class Refined(NamedTuple):
@@ -33,6 +34,8 @@ class Refined(NamedTuple):
         The largest error of a row's slope.
     decrement : array of shape (k,)
         The decrease of the objective that the last step promised; zero before any step.
+    settled : array of shape (k,)
+        Whether nothing but signs was wanted and these are settled.
     """
 
     coef: Array
@@ -40,67 +43,135 @@ class Refined(NamedTuple):
     scores: Array
     residual: Array
     decrement: Array
+    settled: BoolArray
 
 
+@compiled(fastmath=FAST)
+def _residuals(
+    f: Array, a: Array, y: Array, omega: Array, lam: float, bend: float, z: Array, q: Array
+) -> float:
+    """``z = -omega y t`` and ``q = z + 2 lam a`` of one column; the largest error of a slope."""
+    t, kappa = np.empty_like(f), np.empty_like(f)
+    set_leaky_slopes(bend, y * f, t, kappa)
+    largest = 0.0
+    for i in range(f.size):
+        z[i] = -omega[i] * y[i] * t[i]
+        q[i] = z[i] + 2.0 * lam * a[i]
+        if omega[i] > 0.0:
+            largest = max(largest, abs(q[i]) / omega[i])
+    return largest
+
+
+@compiled()
 def refine_columns(
     K: Array,
     low_rank: LowRank,
+    models: CurvedModels,
+    slot: IntArray,
     Y: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
-    loss: LeakyHockeyStick,
+    r: float,
     fit_intercept: bool,
     start: tuple[Array, Array],
     tol: float,
-) -> Refined:
-    """Refine columns (problem, lam) from coefficients (k, n) and intercepts (k,).
+    signs_only: BoolArray,
+) -> tuple[Array, Array, Array, Array, Array, BoolArray]:
+    """Refine columns (problem, lam) from coefficients (k, n) and intercepts (k,); see `Refined`.
 
     Costs a product with `K` in double precision a step; a column is left when the slopes of all
-    its rows agree with its coefficients to `tol`. Returns the best point of every column, which
-    is never worse than its start.
+    its rows agree with its coefficients to `tol`, or when the signs of its held-out scores are
+    settled and nothing else is wanted. Returns the best point of every column, which is never
+    worse than its start.
     """
-    a, a0 = np.array(start[0], dtype=np.float64), np.array(start[1], dtype=np.float64)
-    single = Y.astype(np.float32), omega.astype(np.float32)
-    models = CurvedModels(low_rank, len(lam))
-    f = _product(a, K) + a0[:, None]
+    a, a0 = start[0].copy(), start[1].copy()
+    k, n = a.shape
+    single_y, single_omega = Y.astype(np.float32), omega.astype(np.float32)
+    f = np.dot(a, K)
+    for c in range(k):
+        f[c] += a0[c]
     e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros_like(a0)
-    best = Refined(
-        a.copy(), a0.copy(), f - a0[:, None], np.full(len(lam), np.inf), np.zeros(len(lam))
-    )
-    live, r = np.arange(len(lam)), float(loss.r)
+    best_a, best_a0, best_f = a.copy(), a0.copy(), f.copy()
+    least, last = np.full(k, np.inf), np.zeros(k)
+    before, earlier = np.full(k, np.inf), np.full(k, np.inf)
+    settled = np.zeros(k, dtype=np.bool_)
+    z, q = np.empty((k, n)), np.empty((k, n))
+    live = np.arange(k)
     for _ in range(_STEPS):
-        mine, penalty = problem[live], lam[live]
-        y, weight = Y[mine], omega[mine]
-        z = weight * y * loss.derivative(y * f)
-        q = z + 2.0 * penalty[:, None] * a
-        residual = np.max(np.abs(q) / np.where(weight > 0, weight, np.inf), axis=1)
-        better = residual < best.residual[live]
-        where = live[better]
-        best.coef[where], best.intercept[where] = a[better], a0[better]
-        best.residual[where], best.scores[where] = residual[better], f[better] - a0[better, None]
-        stay = residual > tol
-        live = live[stay]
-        if len(live) == 0:
+        staying = 0
+        for c in live:
+            mine = problem[c]
+            residual = _residuals(f[c], a[c], Y[mine], omega[mine], lam[c], 1.0 / r, z[c], q[c])
+            if residual < least[c] or settled[c]:
+                least[c] = residual
+                best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
+            if residual > tol and not settled[c]:
+                live[staying] = c
+                staying += 1
+        live = live[:staying]
+        if staying == 0:
             break
-        a, a0, f, e, e0, Q, q, z = (part[stay] for part in (a, a0, f, e, e0, Q, q, z))
-        mine, penalty = mine[stay], penalty[stay]
-        models.keep(stay)
-        found = models.rows(f.astype(np.float32), a.astype(np.float32), *single, mine, penalty, r)
-        damped = (1.0 - low_rank.rest[models.level] * models.weight) * q
-        sums = found.sums
-        sums[0], sums[1], sums[3] = z.sum(axis=1), a.sum(axis=1), damped.sum(axis=1)
-        rows = Rows(q.astype(np.float32), damped.astype(np.float32), sums)
-        step, d0, _ = models.step(rows, penalty, fit_intercept)
-        d, decrement = step.astype(np.float64), np.empty(len(live))
-        P = _product(d, K)
-        move_columns(
-            Y, omega, mine, penalty, r, a, a0, f, d, d0, P, e, e0, Q, q, sums[0], decrement
+        mine, penalty, place = problem[live], lam[live], slot[live]
+        single_q = np.empty((staying, n), np.float32)
+        damped, sums = np.empty_like(single_q), np.empty((6, staying))
+        set_rows(
+            low_rank,
+            models,
+            f[live].astype(np.float32),
+            a[live].astype(np.float32),
+            np.arange(staying),
+            single_y,
+            single_omega,
+            mine,
+            penalty,
+            r,
+            place,
+            np.full(staying, SLACK),
+            single_q,
+            damped,
+            sums,
         )
-        best.decrement[live] = decrement
-    return best
-
-
-def _product(rows: Array, K: Array) -> Array:
-    """``rows @ K`` for a symmetric matrix: row by row while packing it would cost more."""
-    return np.array([K @ row for row in rows]) if len(rows) <= _FEW_ROWS else rows @ K
+        for j in range(staying):
+            # the residuals again, in double precision
+            c, model = live[j], models.source[place[j]]
+            rest, weight = low_rank.rest[models.level[model]], models.weight[model]
+            sums[0, j], sums[1, j], sums[3, j] = np.sum(z[c]), np.sum(a[c]), 0.0
+            for i in range(n):
+                exact = (1.0 - rest[i] * weight[i]) * q[c, i]
+                damped[j, i] = exact
+                sums[3, j] += exact
+        step, (d0, promise, decrements) = np.empty_like(single_q), np.empty((3, staying))
+        set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, step, d0, promise)
+        d = step.astype(np.float64)
+        P = np.dot(d, K)
+        move_columns(
+            live,
+            Y,
+            omega,
+            mine,
+            penalty,
+            r,
+            a,
+            a0,
+            f,
+            d,
+            d0,
+            P,
+            e,
+            e0,
+            Q,
+            q[live],
+            sums[0],
+            decrements,
+        )
+        for j in range(staying):
+            c, decrement = live[j], decrements[j]
+            rate = measured_rate(decrement, before[c], earlier[c])
+            left = decrement * rate / (1.0 - rate)
+            held_out, _, _ = column_sizes(f[c], a[c], omega[mine[j]])
+            settled[c] = signs_only[c] and held_out > score_error(left, lam[c], low_rank.norm)
+            last[c], before[c], earlier[c] = decrement, decrement, before[c]
+    for c in range(k):
+        best_f[c] -= best_a0[c]
+    return best_a, best_a0, best_f, least, last, settled

@@ -5,46 +5,79 @@ fold is good enough when these are certain, and no model is before. By strong co
 solution that leaves the objective ``P - P* = left`` to gain is nearer than ``sqrt(left / lam)``
 in the norm of the penalty ``lam ||f||²``, and no score is further off than that times the norm of
 its row; the intercept that balances the classes then moves by no more than the scores. The bound
-is taken twice for it, and twice again because `left` is itself an estimate.
+is taken twice for it, and twice again because `left` is itself an estimate: what is to come when
+decreases of the objective go on falling at the rate that was measured.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress._compile import compiled
+from buttress.solvers._plane_search import FAST
 
 _BOUNDS = 4.0
-# Rounding of the scores over the unit roundoff times the norm of the coefficients (measured: 5).
-_ROUNDINGS = 8.0
-
-
-def score_errors(left: Array, lam: Array, row_norm: float, coef: Array) -> tuple[Array, Array]:
-    """How far the scores of each column may be from the solution's: by distance, by rounding.
-
-    Parameters
-    ----------
-    left : array of shape (k,)
-        Decrease of the objective that is left.
-    lam : array of shape (k,)
-        Penalties.
-    row_norm : float
-        Largest norm of a row.
-    coef : array of shape (k, m)
-        Coefficients, in the precision of the products.
-    """
-    rounding = _ROUNDINGS * np.finfo(coef.dtype).eps * np.linalg.norm(coef, axis=1)
-    return row_norm * _BOUNDS * np.sqrt(left / lam), row_norm * rounding
+# Rate beyond which decreases of the objective are not taken to fall on as they did.
+_SLOWEST = 0.9
+# Rounding of the scores over the unit roundoff times the norm of the coefficients (measured: 7).
+_ROUNDINGS = 10.0
+_ROUNDOFF = float(np.finfo(np.float32).eps)
 
 
 @compiled()
-def smallest_held_out(f: Array, omega: Array, problem: IntArray) -> Array:
-    """The smallest size of a held-out score in each column; infinite where no row is held out."""
-    found = np.full(f.shape[0], np.inf)
-    for k in range(f.shape[0]):
-        weight = omega[problem[k]]
-        for i in range(f.shape[1]):
-            if weight[i] == 0.0:
-                found[k] = min(found[k], abs(f[k, i]))
-    return found
+def measured_rate(decrement: float, before: float, earlier: float) -> float:
+    """The factor by which decreases of the objective fall from step to step.
+
+    Parameters
+    ----------
+    decrement : float
+        Decrease that the last step promised.
+    before, earlier : float
+        Those of the step before and the one before that; infinite where there was none.
+
+    Returns
+    -------
+    float
+        The larger of the last factor and the mean of the last two.
+    """
+    if decrement == 0.0:
+        return 0.0
+    if np.isinf(before) or before == 0.0 or earlier == 0.0:
+        return _SLOWEST
+    return min(max(decrement / before, np.sqrt(decrement / earlier)), _SLOWEST)
+
+
+@compiled()
+def score_error(left: float, lam: float, row_norm: float) -> float:
+    """How far scores may be from the solution's when the objective has `left` to fall."""
+    return _BOUNDS * row_norm * np.sqrt(left / lam)
+
+
+@compiled()
+def score_rounding(row_norm: float, norm: float) -> float:
+    """Rounding of scores in single precision: largest norm of a row, norm of the coefficients."""
+    return _ROUNDINGS * _ROUNDOFF * row_norm * norm
+
+
+@compiled(fastmath=FAST)
+def column_sizes(f: Array, a: Array, omega: Array) -> tuple[float, float, float]:
+    """Sizes of one column's scores `f` and of its coefficients `a`.
+
+    Returns
+    -------
+    held_out : float
+        The smallest held-out score, by size; infinite when no row is held out.
+    largest : float
+        The largest score, by size.
+    norm : float
+        Of the coefficients.
+    """
+    zero, infinite = np.float32(0.0), np.float32(np.inf)
+    held_out, largest, total = infinite, zero, zero
+    for i in range(f.size):
+        size = np.float32(abs(f[i]))
+        largest = max(largest, size)
+        held_out = min(held_out, size if omega[i] == 0.0 else infinite)
+        total += np.float32(a[i] * a[i])
+    return float(held_out), float(largest), np.sqrt(float(total))

@@ -35,7 +35,7 @@ def _shift_one(up: Array, low: Array, first: Any, t: float) -> None:
         low[j] += change
 
 
-@compiled(fastmath=True, error_model="numpy")
+@compiled(fastmath=True)
 def _pair_gains(
     low: Array, diagonal: Array, first: Any, top: float, own: float, floor: float, gain: Array
 ) -> None:
@@ -47,7 +47,7 @@ def _pair_gains(
         gain[j] = difference * difference / curvature
 
 
-@compiled(fastmath=True, error_model="numpy")
+@compiled(fastmath=True)
 def _single_gains(up: Array, low: Array, diagonal: Array, floor: float, gain: Array) -> None:
     for j in range(diagonal.shape[0]):
         difference = up[j] if up[j] > low[j] else low[j]

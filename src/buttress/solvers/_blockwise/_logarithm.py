@@ -64,7 +64,7 @@ def _mantissa(  # pragma: no cover (runs while compiling, so not with a warm cac
     return value(value), generate
 
 
-@compiled(fastmath={"contract"}, error_model="numpy")
+@compiled(fastmath={"contract"})
 def log32(x: Any) -> Any:
     """``log(x)`` of a finite float32 not below 1, to about one unit in the last place."""
     k = _exponent(x) - np.float32(8388608.0)
@@ -78,7 +78,7 @@ def log32(x: Any) -> Any:
     return k * np.float32(_LN2) + s * p
 
 
-@compiled(fastmath={"contract"}, error_model="numpy")
+@compiled(fastmath={"contract"})
 def log64(x: Any) -> Any:
     """``log(x)`` of a finite float64 not below 1, to about one unit in the last place."""
     k = _exponent(x) - 4503599627370496.0

@@ -29,7 +29,7 @@ _FIRST_WIDTH, _BISECTIONS = 1e-3, 32
 _WIDEST = 1e12
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled(fastmath={"contract", "reassoc", "nsz"})
 def _leaky_slope(margin: Array, side: Array, weight: Array, move: float, bend: float) -> float:
     """Sum of the derivatives in the offset when it moves by `move`."""
     total = 0.0
