@@ -46,7 +46,7 @@ class LowRank(NamedTuple):
 
 
 def leading_part(matrix: Array, rank: int) -> LowRank:
-    """Leading eigenvectors of a Gram matrix by subspace iteration from some of its rows.
+    """Leading eigenvectors of a Gram matrix by subspace iteration from fixed random vectors.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def leading_part(matrix: Array, rank: int) -> LowRank:
     n = len(matrix)
     diagonal = np.diagonal(matrix).astype(np.float64)
     size = min(n, rank + int(_BEYOND * rank))
-    basis = np.random.default_rng(0).standard_normal((size, n), dtype=np.float32) @ matrix
+    random = np.random.default_rng(0).standard_normal((size, n), dtype=np.float32)
+    basis: Array = random @ matrix
     for _ in range(_PASSES - 1):
         basis = _spread(basis) @ matrix
     basis = _orthonormal(basis)

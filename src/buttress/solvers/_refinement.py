@@ -100,9 +100,10 @@ def refine_columns(
     live = np.arange(k)
     for _ in range(_STEPS):
         staying = 0
-        for c in live:
-            mine = problem[c]
-            residual = _residuals(f[c], a[c], Y[mine], omega[mine], lam[c], 1.0 / r, z[c], q[c])
+        for j in range(live.size):
+            c = live[j]
+            y, weight = Y[problem[c]], omega[problem[c]]
+            residual = _residuals(f[c], a[c], y, weight, lam[c], 1.0 / r, z[c], q[c])
             if residual < least[c] or settled[c]:
                 least[c] = residual
                 best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
@@ -135,10 +136,10 @@ def refine_columns(
         for j in range(staying):
             # the residuals again, in double precision
             c, model = live[j], models.source[place[j]]
-            rest, weight = low_rank.rest[models.level[model]], models.weight[model]
+            rest, model_weight = low_rank.rest[models.level[model]], models.weight[model]
             sums[0, j], sums[1, j], sums[3, j] = np.sum(z[c]), np.sum(a[c]), 0.0
             for i in range(n):
-                exact = (1.0 - rest[i] * weight[i]) * q[c, i]
+                exact = (1.0 - rest[i] * model_weight[i]) * q[c, i]
                 damped[j, i] = exact
                 sums[3, j] += exact
         step, (d0, promise, decrements) = np.empty_like(single_q), np.empty((3, staying))

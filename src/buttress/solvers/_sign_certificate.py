@@ -11,6 +11,8 @@ decreases of the objective go on falling at the rate that was measured.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from buttress._arrays import Array
@@ -45,13 +47,13 @@ def measured_rate(decrement: float, before: float, earlier: float) -> float:
         return 0.0
     if np.isinf(before) or before == 0.0 or earlier == 0.0:
         return _SLOWEST
-    return min(max(decrement / before, np.sqrt(decrement / earlier)), _SLOWEST)
+    return min(max(decrement / before, math.sqrt(decrement / earlier)), _SLOWEST)
 
 
 @compiled()
 def score_error(left: float, lam: float, row_norm: float) -> float:
     """How far scores may be from the solution's when the objective has `left` to fall."""
-    return _BOUNDS * row_norm * np.sqrt(left / lam)
+    return _BOUNDS * row_norm * math.sqrt(left / lam)
 
 
 @compiled()
@@ -80,4 +82,4 @@ def column_sizes(f: Array, a: Array, omega: Array) -> tuple[float, float, float]
         largest = max(largest, size)
         held_out = min(held_out, size if omega[i] == 0.0 else infinite)
         total += np.float32(a[i] * a[i])
-    return float(held_out), float(largest), np.sqrt(float(total))
+    return float(held_out), float(largest), math.sqrt(total)
