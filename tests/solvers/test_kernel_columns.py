@@ -111,7 +111,7 @@ def test_refinement_stops_when_the_signs_are_settled():
     noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
     start = noise * exact.weights[problem, index], exact.intercept[problem, index]
     found = solver.refine(problem, index, start, 1e-13, np.array([True, True, False]))
-    np.testing.assert_array_equal(found.settled, [True, True, False])
+    assert np.all(found.solved)
     assert np.all(found.residual[:2] > 1e-13)
     expected = exact.scores[problem, index] + exact.intercept[problem, index, None]
     f = found.scores + found.intercept[:, None]

@@ -23,9 +23,9 @@ _NEAR = 1e-3
 # And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
 _SOLVED = 1e-10
 # And at which it is when only the signs of held-out scores matter, and are certain.
-_CERTAIN = 1e-5
-# Error of a row's slope below which columns are not refined, whatever is asked.
-_SLOPES = 1e-7
+_CERTAIN = 1e-7
+# Error of a row's slope, as a share of it, to which columns are refined.
+_SLOPES = 1e-5
 
 
 def batched(
@@ -59,7 +59,7 @@ def batched(
         )
     if signs_only is None:
         signs_only = np.zeros(n_problems, dtype=bool)
-    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only, tol)
+    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only)
     table.fill()
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
@@ -110,12 +110,10 @@ class _Table:
         lambdas: Array,
         exponent: float,
         signs_only: BoolArray,
-        tol: float,
     ) -> None:
         q, n, count = *Y.shape, len(lambdas)
         self.solver, self.Y, self.omega = solver, Y, omega
         self.lambdas, self.exponent, self.signs_only = lambdas, exponent, signs_only
-        self.slope_tol = max(tol, _SLOPES)
         self.coef = np.zeros((q, count, solver.size), dtype=np.float32)
         self.intercept = np.zeros((q, count))
         self.scores = np.zeros((q, count, n), dtype=np.float32)
@@ -164,15 +162,14 @@ class _Table:
         if len(problem) == 0:
             return
         start = self.coef[problem, index], self.intercept[problem, index]
-        found = solver.refine(problem, index, start, self.slope_tol, self.signs_only[problem])
+        found = solver.refine(problem, index, start, _SLOPES, self.signs_only[problem])
         pairs = zip(problem.tolist(), index.tolist(), strict=True)
         self.refined |= dict(zip(pairs, found.coef, strict=True))
         self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores
         self.doubtful[problem, index] = False
-        solved = (found.residual <= self.slope_tol) | (found.decrement <= _SOLVED) | found.settled
-        self.converged[problem, index] |= solved
+        self.converged[problem, index] |= found.solved
 
     def _solve_coarse(self, coarse: IntArray) -> None:
         count = len(self.lambdas)

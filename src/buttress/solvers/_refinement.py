@@ -21,6 +21,10 @@ from buttress.solvers._plane_search import FAST
 from buttress.solvers._sign_certificate import column_sizes, measured_rate, score_error
 
 _STEPS = 40
+# Share of the largest score within which scores are near enough when the steps have run out.
+_NEAR = 1e-3
+# Residual above which what is left to gain cannot be told from what steps promise.
+_SANE = 1e-2
 
 
 class Refined(NamedTuple):
@@ -31,26 +35,25 @@ class Refined(NamedTuple):
     coef, intercept, scores : arrays of shapes (k, n), (k,) and (k, n)
         Scores are without the intercepts.
     residual : array of shape (k,)
-        The largest error of a row's slope.
-    decrement : array of shape (k,)
-        The decrease of the objective that the last step promised; zero before any step.
-    settled : array of shape (k,)
-        Whether nothing but signs was wanted and these are settled.
+        The largest error of a row's slope, as a share of the slope: where losses are curved
+        this is what the scores are off by, as a share of the margin.
+    solved : array of shape (k,)
+        Whether the residual is as small as was asked, signs are settled where nothing else was
+        wanted, or scores are near enough to the solution's.
     """
 
     coef: Array
     intercept: Array
     scores: Array
     residual: Array
-    decrement: Array
-    settled: BoolArray
+    solved: BoolArray
 
 
 @compiled(fastmath=FAST)
 def _residuals(
     f: Array, a: Array, y: Array, omega: Array, lam: float, bend: float, z: Array, q: Array
 ) -> float:
-    """``z = -omega y t`` and ``q = z + 2 lam a`` of one column; the largest error of a slope."""
+    """``z = -omega y t`` and ``q = z + 2 lam a`` of one column; the largest share of q in z."""
     t, kappa = np.empty_like(f), np.empty_like(f)
     set_leaky_slopes(bend, y * f, t, kappa)
     largest = 0.0
@@ -58,7 +61,7 @@ def _residuals(
         z[i] = -omega[i] * y[i] * t[i]
         q[i] = z[i] + 2.0 * lam * a[i]
         if omega[i] > 0.0:
-            largest = max(largest, abs(q[i]) / omega[i])
+            largest = max(largest, abs(q[i] / z[i]))
     return largest
 
 
@@ -77,7 +80,7 @@ def refine_columns(
     start: tuple[Array, Array],
     tol: float,
     signs_only: BoolArray,
-) -> tuple[Array, Array, Array, Array, Array, BoolArray]:
+) -> tuple[Array, Array, Array, Array, BoolArray]:
     """Refine columns (problem, lam) from coefficients (k, n) and intercepts (k,); see `Refined`.
 
     Costs a product with `K` in double precision a step; a column is left when the slopes of all
@@ -93,9 +96,9 @@ def refine_columns(
         f[c] += a0[c]
     e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros_like(a0)
     best_a, best_a0, best_f = a.copy(), a0.copy(), f.copy()
-    least, last = np.full(k, np.inf), np.zeros(k)
+    least = np.full(k, np.inf)
     before, earlier = np.full(k, np.inf), np.full(k, np.inf)
-    settled = np.zeros(k, dtype=np.bool_)
+    settled, near = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
     z, q = np.empty((k, n)), np.empty((k, n))
     live = np.arange(k)
     for _ in range(_STEPS):
@@ -170,9 +173,13 @@ def refine_columns(
             c, decrement = live[j], decrements[j]
             rate = measured_rate(decrement, before[c], earlier[c])
             left = decrement * rate / (1.0 - rate)
-            held_out, _, _ = column_sizes(f[c], a[c], omega[mine[j]])
-            settled[c] = signs_only[c] and held_out > score_error(left, lam[c], low_rank.norm)
-            last[c], before[c], earlier[c] = decrement, decrement, before[c]
+            held_out, largest, _ = column_sizes(f[c], a[c], omega[mine[j]])
+            error = score_error(left, lam[c], low_rank.norm)
+            # A column that stands still far from its solution promises no decrease either.
+            sane = least[c] <= _SANE
+            settled[c] = sane and signs_only[c] and held_out > error
+            near[c] = sane and not signs_only[c] and error <= _NEAR * largest
+            before[c], earlier[c] = decrement, before[c]
     for c in range(k):
         best_f[c] -= best_a0[c]
-    return best_a, best_a0, best_f, least, last, settled
+    return best_a, best_a0, best_f, least, settled | near | (least <= tol)
