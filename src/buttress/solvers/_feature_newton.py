@@ -43,8 +43,10 @@ _SINGLE_STEPS = 8
 _ROUNDING = 1e-4
 # Many features: only rows of which the curvature changed by this share enter the Hessian anew,
 # so many times at most.
-_CHANGE = 0.05
+_CHANGE = 0.08
 _OLDEST = 16
+# Rows from which the common change of the curvatures is read.
+_SAMPLE = 64
 # For signs a Hessian serves once more after a step that left so small a share of its change.
 _CONTRACTION = 0.1
 # Signs are settled when all scores are so many times the last step away from zero.
@@ -73,6 +75,18 @@ def _changed_rows(kappa: Array, used: Array) -> IntArray:
         rows[count] = i
         count += abs(kappa[i] - used[i]) > _CHANGE * max(kappa[i], used[i])
     return rows[:count]
+
+
+@compiled()
+def _common_change(kappa: Array, used: Array) -> float:
+    """The median ratio of the curvatures to those of the Hessian, from some of the rows."""
+    ratios = np.empty(_SAMPLE)
+    count = 0
+    for i in range(0, kappa.size, kappa.size // _SAMPLE + 1):
+        if kappa[i] > 0.0 and used[i] > 0.0:
+            ratios[count] = kappa[i] / used[i]
+            count += 1
+    return float(np.median(ratios[:count])) if count > 0 else 1.0
 
 
 @compiled(fastmath=True)
@@ -124,15 +138,70 @@ def _set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
                 kappa[i] = (1.0 - bend) * t[i] / u[i]
 
 
+def compare_slopes(
+    loss: Any,
+    omega: Array,
+    u: Array,
+    t: Array,
+    curvature: Array,
+    new_u: Array,
+    new_t: Array,
+    new_kappa: Array,
+) -> tuple[float, float, float, float]:
+    """Set slopes and curvatures at `new_u`, and compare the slopes with those at `u`.
+
+    Returns the largest change of a slope, the largest deviation from the linear change, and the
+    derivative of the mean loss along the step where it starts and where it ends.
+    """
+    set_slopes(loss, new_u, new_t, new_kappa)
+    moved, du = new_t - t, new_u - u
+    bent = np.max(np.abs(moved + curvature * du))
+    return np.max(np.abs(moved)), bent, -np.dot(omega * t, du), -np.dot(omega * new_t, du)
+
+
+@overload(compare_slopes)
+def _compare_slopes(
+    loss: Any, omega: Any, u: Any, t: Any, curvature: Any, new_u: Any, new_t: Any, new_kappa: Any
+) -> Any:
+    if not isinstance(loss, types.Float):
+        return None
+
+    def leaky(
+        loss: Any,
+        omega: Any,
+        u: Any,
+        t: Any,
+        curvature: Any,
+        new_u: Any,
+        new_t: Any,
+        new_kappa: Any,
+    ) -> Any:
+        return _compare_leaky_slopes(1.0 / loss, omega, u, t, curvature, new_u, new_t, new_kappa)
+
+    return leaky
+
+
 @compiled(fastmath=True)
-def _largest_changes(t: Array, kappa: Array, du: Array, new_t: Array) -> tuple[float, float]:
-    """The largest change of a slope, and the largest deviation from the linear change."""
-    change, bent = 0.0, 0.0
-    for i in range(t.size):
+def _compare_leaky_slopes(
+    bend: float,
+    omega: Array,
+    u: Array,
+    t: Array,
+    curvature: Array,
+    new_u: Array,
+    new_t: Array,
+    new_kappa: Array,
+) -> tuple[float, float, float, float]:
+    _set_leaky_slopes(bend, new_u, new_t, new_kappa)
+    change, bent, start, end = 0.0, 0.0, 0.0, 0.0
+    for i in range(u.size):
+        du = new_u[i] - u[i]
         moved = new_t[i] - t[i]
         change = max(change, abs(moved))
-        bent = max(bent, abs(moved + kappa[i] * du[i]))
-    return change, bent
+        bent = max(bent, abs(moved + curvature[i] * du))
+        start -= omega[i] * t[i] * du
+        end -= omega[i] * new_t[i] * du
+    return change, bent, start, end
 
 
 @register_jitable
@@ -267,12 +336,13 @@ def feature_path(
             right[0] = 2.0 * before * w
             right[0, p:] = 0.0
             solve(factor, scale, right)
-            w = w - np.log(lam / before) * right[0]
-            # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
-            H *= lam / before
-            curvature *= lam / before
+            w = w + np.log(before / lam) * right[0]
             u = np.dot(w, Z)
             set_slopes(loss, u, t, kappa)
+            # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
+            common = _common_change(kappa, curvature)
+            H *= common
+            curvature *= common
         _set_downhill(Z, omega, t, lam, w, p, downhill)
         error, steady, rough = np.inf, False, False
         for iteration in range(max_iter):
@@ -304,17 +374,24 @@ def feature_path(
             right[0] = downhill
             solve(factor, scale, right)
             new_w = w + right[0]
+            if steady and signs_only:
+                # What this step leaves to go is no more than a share of it.
+                moved = largest_size(np.dot(right[0], Z_out))
+                if _smallest_size(np.dot(new_w, Z_out)) > _MARGIN * moved and not (
+                    tail_exponent > 0.0 and np.min(u) >= 1.0  # the tail needs precision
+                ):
+                    w = new_w
+                    break
             new_u = np.dot(new_w, Z)
-            du = new_u - u
-            set_slopes(loss, new_u, new_t, new_kappa)
-            change, bent = _largest_changes(t, curvature, du, new_t)
+            change, bent, start, end = compare_slopes(
+                loss, omega, u, t, curvature, new_u, new_t, new_kappa
+            )
             error = bent + _ROUNDING * change if rough else bent
             if change > _CLOSE or iteration >= _TRUSTED_STEPS:
                 pull = 2.0 * lam * np.dot(w[:p], right[0, :p])
                 growth = 2.0 * lam * np.dot(right[0, :p], right[0, :p])
-                start = pull - np.dot(omega * t, du)
-                end = pull + growth - np.dot(omega * new_t, du)
-                share = _safe_share(loss, omega, u, du, start, end, pull, growth)
+                start, end = start + pull, end + pull + growth
+                share = _safe_share(loss, omega, u, new_u - u, start, end, pull, growth)
                 if share == 0.0 and change > _CLOSE and not steady:
                     error = np.inf
                     break
@@ -328,13 +405,7 @@ def feature_path(
             kappa, new_kappa = new_kappa, kappa
             if error <= tol:
                 break
-            steady = signs_only and error <= _CONTRACTION * change
-            if steady:
-                # What is left to go is no more than a share of this step.
-                moved = largest_size(np.dot(right[0], Z_out))
-                ahead = tail_exponent > 0.0 and np.min(u) >= 1.0  # the tail needs precision
-                if not ahead and _smallest_size(np.dot(w, Z_out)) > _MARGIN * moved:
-                    break
+            steady = error <= _CONTRACTION * (change if signs_only else tol / error * change)
             _set_downhill(Z, omega, t, lam, w, p, downhill)
         solutions[step, :size] = w
         intervals[step] = solutions[step, p]
