@@ -168,15 +168,16 @@ class LeakyProblem:
         geometry, omega = self.geometry, self.omega
         intercepts: Array = np.asarray(paths.intercept[q], dtype=np.float64)
         intervals = paths.interval[q]
-        scores: Array = np.asarray(paths.scores[q], dtype=np.float64)
+        scores: Array = np.asarray(paths.scores_at(q), dtype=np.float64)
         weights = paths.coefficients(q)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            u = y * (scores + intercepts[:, None])
-            dual = -omega * y * self.loss.derivative(u) / (2.0 * alphas[:, None])
+            dual = self.loss.derivative(y * (scores + intercepts[:, None]))
+            dual *= -omega * y
+            dual /= 2.0 * alphas[:, None]
             if geometry.back is not None:
                 coefs = weights @ geometry.back.T
             else:

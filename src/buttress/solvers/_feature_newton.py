@@ -273,9 +273,10 @@ def feature_path(
     Z_out = _signed_features(Phi, y[out], out, size)
     y, omega = y[held], omega[held]
     single = size >= _SINGLE_FEATURES
-    Z_single = Z.astype(np.float32) if single else np.empty((0, 0), dtype=np.float32)
-    panel = np.zeros((size + 2, min(held.size, PANEL)))
+    panel = np.zeros((size, min(held.size, PANEL)))
     panel_single = panel.astype(np.float32)
+    rows_single = np.zeros_like(panel_single)
+    Z_single = Z.astype(np.float32) if single else panel_single
 
     balanced = fit_intercept and abs(np.dot(omega, y)) < 1e-13 and tail_exponent != 0.0
     flat_coef = np.dot(Z[:p], omega)
@@ -359,7 +360,8 @@ def feature_path(
                 if rough and 0 < age < _OLDEST:
                     changed = _changed_rows(kappa, curvature)
                 if changed.size < held.size // 3:
-                    change_products(Z, omega, kappa, curvature, changed, panel, H)
+                    panels = panel_single, rows_single
+                    change_products(Z_single, omega, kappa, curvature, changed, *panels, H)
                     age += 1
                     if factorise(H, lam, p, factor, scale) > SMALLEST_RIDGE:
                         changed = all_rows
