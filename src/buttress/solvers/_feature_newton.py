@@ -338,13 +338,22 @@ def feature_path(
             right[0, p:] = 0.0
             solve(factor, scale, right)
             w = w + np.log(before / lam) * right[0]
-            u = np.dot(w, Z)
+            if single:
+                u[:] = np.dot(w.astype(np.float32), Z_single)
+            else:
+                u = np.dot(w, Z)
             set_slopes(loss, u, t, kappa)
             # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
             common = _common_change(kappa, curvature)
             H *= common
             curvature *= common
-        _set_downhill(Z, omega, t, lam, w, p, downhill)
+        # A guess that is judged anew after its first step.
+        guess = single and age > 0
+        if guess:
+            downhill[:] = np.dot(Z_single, (omega * t).astype(np.float32))
+            downhill[:p] -= 2.0 * lam * w[:p]
+        else:
+            _set_downhill(Z, omega, t, lam, w, p, downhill)
         error, steady, rough = np.inf, False, False
         for iteration in range(max_iter):
             iterations[step] = iteration + 1
@@ -405,8 +414,9 @@ def feature_path(
             w, u = new_w, new_u
             t, new_t = new_t, t
             kappa, new_kappa = new_kappa, kappa
-            if error <= tol:
+            if error <= tol and not guess:
                 break
+            guess = False
             steady = error <= _CONTRACTION * (change if signs_only else tol / error * change)
             _set_downhill(Z, omega, t, lam, w, p, downhill)
         solutions[step, :size] = w
