@@ -7,7 +7,13 @@ import pytest
 
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._feature_hessian import add_products, change_products, set_products
-from buttress.solvers._feature_newton import feature_path, interpreted_feature_path
+from buttress.solvers._feature_newton import (
+    _common_change,
+    _compare_leaky_slopes,
+    compare_slopes,
+    feature_path,
+    interpreted_feature_path,
+)
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
 
@@ -169,25 +175,53 @@ def test_signs_are_those_of_the_exact_solution_with_less_work(n, p, noise, share
 @pytest.mark.parametrize("size", range(1, 9))
 def test_products_by_tiles(size, dtype):
     rng = np.random.default_rng(size)
-    panel = np.zeros((size + 2, 50), dtype=dtype)
-    panel[:size] = rng.normal(size=(size, 50))
+    left = rng.normal(size=(size, 50)).astype(dtype)
+    right = rng.normal(size=(size, 90)).astype(dtype)
     H = np.zeros((size + 2, size + 2))
-    add_products(panel, 41, size, 2.0, H)
-    expected = 2.0 * panel[:size, :41].astype(float) @ panel[:size, :41].T
+    add_products(left, right, 20, 41, size, 2.0, H)
+    expected = 2.0 * left[:, :41].astype(float) @ right[:, 20:61].T
     found = H[:size, :size]
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-4, atol=1e-4)
 
 
-def test_products_follow_the_rows_that_change():
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-3), (np.float64, 1e-10)])
+def test_products_follow_the_rows_that_change(dtype, atol):
     rng = np.random.default_rng(0)
     size, m = 20, 700
-    Z, omega, used = rng.normal(size=(size, m)), rng.random(m), rng.random(m)
-    panel, H = np.zeros((size + 2, 512)), np.zeros((size + 2, size + 2))
+    Z = rng.normal(size=(size, m)).astype(dtype)
+    omega, used = rng.random(m), rng.random(m)
+    panel, rows = np.zeros((2, size, 512), dtype=dtype)
+    H = np.zeros((size + 2, size + 2))
     set_products(Z, omega * used, panel, H)
     for changed in (np.arange(m), np.arange(0, m, 7), np.array([3]), np.array([], dtype=int)):
         kappa = used.copy()
         kappa[changed] = rng.random(len(changed)) * (rng.random(len(changed)) < 0.8)
-        change_products(Z, omega, kappa, used, changed, panel, H)
+        change_products(Z, omega, kappa, used, changed, panel, rows, H)
         np.testing.assert_array_equal(used, kappa)
-        expected = (Z * omega * kappa) @ Z.T
-        np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=1e-10)
+        expected = (Z * omega * kappa) @ Z.T.astype(float)
+        np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=atol)
+
+
+def test_a_step_is_judged_alike_compiled_and_interpreted():
+    rng = np.random.default_rng(1)
+    u, new_u = rng.normal(1.0, 2.0, size=(2, 500))
+    omega, t, curvature = rng.random((3, 500))
+    for r in (np.inf, 1.3):
+        slopes = np.empty((4, 500))
+        own = compare_slopes(
+            LeakyHockeyStick(r), omega, u, t, curvature, new_u, slopes[0], slopes[1]
+        )
+        found = _compare_leaky_slopes(
+            1 / r, omega, u, t, curvature, new_u, slopes[2], slopes[3]
+        )
+        np.testing.assert_allclose(found, own, rtol=1e-12)
+        np.testing.assert_allclose(slopes[2:], slopes[:2], rtol=1e-12)
+
+
+def test_the_common_change_of_curvatures():
+    used = np.linspace(0.0, 1.0, 1000)
+    kappa = 0.8 * used
+    kappa[::10] = 0.0
+    assert _common_change(kappa, used) == pytest.approx(0.8)
+    assert _common_change(np.zeros(1000), used) == 1.0
+    assert _common_change(np.array([2.0]), np.array([1.0])) == 2.0

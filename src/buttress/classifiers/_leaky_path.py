@@ -17,7 +17,7 @@ from buttress.kernels import Kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._geometry import Geometry, from_gram, from_rows
 from buttress.solvers._mm import majorise_minimise_path
-from buttress.solvers.duality import certify, has_dual, kkt_residuals
+from buttress.solvers.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
@@ -175,9 +175,10 @@ class LeakyProblem:
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            dual = self.loss.derivative(y * (scores + intercepts[:, None]))
-            dual *= -omega * y
-            dual /= 2.0 * alphas[:, None]
+            dual = np.empty(scores.shape)
+            for part in few_models(scores.shape):
+                slopes = self.loss.derivative(y * (scores[part] + intercepts[part, None]))
+                np.divide(-omega * y * slopes, 2.0 * alphas[part, None], out=dual[part])
             if geometry.back is not None:
                 coefs = weights @ geometry.back.T
             else:

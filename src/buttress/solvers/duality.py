@@ -12,7 +12,7 @@ leaky hockey stick problem with a bound on the norm instead (their Lemmas 1 and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,18 @@ def has_dual(loss: Any) -> bool:
     True
     """
     return hasattr(loss, "dual_value") or hasattr(loss, "conjugate")
+
+
+def few_models(shape: tuple[int, int]) -> Iterator[slice]:
+    """Parts of an array of L models and n rows so small that what lies between stays cached.
+
+    Examples
+    --------
+    >>> list(few_models((5, 4000)))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    few = max(1, _CACHED_NUMBERS // shape[1])
+    return (slice(first, first + few) for first in range(0, shape[0], few))
 
 
 def certify(
@@ -110,10 +122,7 @@ def _set_parts(
 ) -> None:
     """The losses' parts of both objectives, and the signed weighted slopes of the dual point."""
     positive = y > 0
-    # A few models at a time: what lies between stays in the cache.
-    few = max(1, _CACHED_NUMBERS // len(y))
-    for first in range(0, len(primal), few):
-        part = slice(first, first + few)
+    for part in few_models(scores.shape):
         u = y * (scores[part] + intercepts[part, None])
         primal[part] = loss.value(u) @ omega
         s = -np.asarray(loss.derivative(u))
