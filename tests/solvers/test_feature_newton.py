@@ -14,6 +14,8 @@ from buttress.solvers._feature_newton import (
     feature_path,
     interpreted_feature_path,
 )
+from buttress.solvers._geometry import from_rows
+from buttress.solvers.spectral import solve_problems
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
 
@@ -211,9 +213,7 @@ def test_a_step_is_judged_alike_compiled_and_interpreted():
         own = compare_slopes(
             LeakyHockeyStick(r), omega, u, t, curvature, new_u, slopes[0], slopes[1]
         )
-        found = _compare_leaky_slopes(
-            1 / r, omega, u, t, curvature, new_u, slopes[2], slopes[3]
-        )
+        found = _compare_leaky_slopes(1 / r, omega, u, t, curvature, new_u, slopes[2], slopes[3])
         np.testing.assert_allclose(found, own, rtol=1e-12)
         np.testing.assert_allclose(slopes[2:], slopes[:2], rtol=1e-12)
 
@@ -225,3 +225,32 @@ def test_the_common_change_of_curvatures():
     assert _common_change(kappa, used) == pytest.approx(0.8)
     assert _common_change(np.zeros(1000), used) == 1.0
     assert _common_change(np.array([2.0]), np.array([1.0])) == 2.0
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_scores_are_those_of_the_coefficients(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 5))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    geometry = from_rows(X, None, fit_intercept=True)
+    omega = np.zeros((2, n))
+    omega[0, ::2], omega[1] = 2.0 / n, 1.0 / n
+    paths = solve_problems(
+        geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick(), method="newton"
+    )
+    expected = (paths.weights @ geometry.back.T) @ (X - X.mean(axis=0)).T
+    np.testing.assert_allclose(paths.scores, expected, atol=1e-10)
+    np.testing.assert_array_equal(paths.subset(slice(1, None)).scores_at(0), paths.scores_at(1))
+    np.testing.assert_allclose(paths.scores_at(0, [3, 7]), expected[0][:, [3, 7]], atol=1e-10)
+
+
+@pytest.mark.parametrize("signs_only", [True, False])
+def test_a_path_that_stands_still(signs_only):
+    # No feature tells anything: every step is exactly zero.
+    Phi, y = np.zeros((40, 16)), np.where(np.arange(40) % 4, 1.0, -1.0)
+    omega = np.full(40, 1 / 30)
+    omega[30:] = 0.0
+    found = solve(Phi, y, omega, signs_only=signs_only)
+    np.testing.assert_array_equal(found[0], 0.0)
+    np.testing.assert_allclose(found[1], found[1][0])
+    assert np.all(found[3] <= 1e-9)

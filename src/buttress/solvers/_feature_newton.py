@@ -47,10 +47,13 @@ _CHANGE = 0.08
 _OLDEST = 16
 # Rows from which the common change of the curvatures is read.
 _SAMPLE = 64
-# For signs a Hessian serves once more after a step that left so small a share of its change.
+# A Hessian may serve once more after a step that left so small a share of its change.
 _CONTRACTION = 0.1
-# Signs are settled when all scores are so many times the last step away from zero.
-_MARGIN = 10.0
+# Signs are settled when all scores are so many times what the last step leaves to go, and
+# the step itself, away from zero; a step is the last one only after one that left such a share.
+_MARGIN = 100.0
+_SMALLEST_MARGIN = 10.0
+_SETTLING = 0.5
 
 
 @compiled()
@@ -385,14 +388,6 @@ def feature_path(
             right[0] = downhill
             solve(factor, scale, right)
             new_w = w + right[0]
-            if steady and signs_only:
-                # What this step leaves to go is no more than a share of it.
-                moved = largest_size(np.dot(right[0], Z_out))
-                if _smallest_size(np.dot(new_w, Z_out)) > _MARGIN * moved and not (
-                    tail_exponent > 0.0 and np.min(u) >= 1.0  # the tail needs precision
-                ):
-                    w = new_w
-                    break
             new_u = np.dot(new_w, Z)
             change, bent, start, end = compare_slopes(
                 loss, omega, u, t, curvature, new_u, new_t, new_kappa
@@ -417,8 +412,21 @@ def feature_path(
             if error <= tol and not guess:
                 break
             guess = False
-            steady = error <= _CONTRACTION * (change if signs_only else tol / error * change)
+            # As good a step again may use the Hessian again: for signs, or if it is the last one.
+            steady = error <= _CONTRACTION * change
+            steady = steady and (signs_only or error * error <= _CONTRACTION * tol * change)
             _set_downhill(Z, omega, t, lam, w, p, downhill)
+            if signs_only and 0.0 < error <= _SETTLING * change:
+                # The next step leaves no more than a share of itself: it needs no judgement.
+                right[0] = downhill
+                solve(factor, scale, right)
+                moved = largest_size(np.dot(right[0], Z_out))
+                margin = max(_SMALLEST_MARGIN, _MARGIN * error / change)
+                settled = _smallest_size(np.dot(w + right[0], Z_out)) > margin * moved
+                # The scaling tail needs precision.
+                if settled and not (tail_exponent > 0.0 and np.min(u) >= 1.0):
+                    w = w + right[0]
+                    break
         solutions[step, :size] = w
         intervals[step] = solutions[step, p]
         residuals[step] = error
