@@ -9,11 +9,10 @@ from buttress.losses import LeakyHockeyStick
 from buttress.solvers._feature_hessian import add_products, change_products, set_products
 from buttress.solvers._feature_newton import (
     _common_change,
-    _compare_leaky_slopes,
-    compare_slopes,
     feature_path,
     interpreted_feature_path,
 )
+from buttress.solvers._feature_slopes import _compare_leaky_slopes, compare_slopes
 from buttress.solvers._geometry import from_rows
 from buttress.solvers.spectral import solve_problems
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
@@ -30,7 +29,8 @@ from buttress.solvers._feature_hessian import (
     set_products,
     solve,
 )
-from buttress.solvers._newton import best_intercept, slope_and_curvature
+from buttress.solvers._feature_slopes import compare_slopes, set_slopes
+from buttress.solvers._newton import best_intercept
 
 _BISECTIONS = 60
 # Below this change of the slopes the first few Newton steps need no safeguard.
@@ -108,103 +108,6 @@ def _set_downhill(
     """Minus the gradient of the objective."""
     downhill[:] = np.dot(Z, omega * t)
     downhill[:p] -= 2.0 * lam * w[:p]
-
-
-def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
-    """Minus the derivative, and the curvature, at every margin."""
-    t[:], kappa[:] = slope_and_curvature(loss, u)
-
-
-@overload(set_slopes)
-def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
-
-    def leaky(loss: Any, u: Any, t: Any, kappa: Any) -> None:
-        _set_leaky_slopes(1.0 / loss, u, t, kappa)
-
-    return leaky
-
-
-@compiled(fastmath=True)
-def _set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
-    if bend == 0.0:
-        for i in range(u.size):
-            slope = 1.0 / max(u[i], 1.0)
-            t[i] = slope
-            kappa[i] = slope * slope if u[i] > 1.0 else 0.0
-    else:
-        for i in range(u.size):
-            t[i], kappa[i] = 1.0, 0.0
-            if u[i] > 1.0:
-                t[i] = u[i] ** (bend - 1.0)
-                kappa[i] = (1.0 - bend) * t[i] / u[i]
-
-
-def compare_slopes(
-    loss: Any,
-    omega: Array,
-    u: Array,
-    t: Array,
-    curvature: Array,
-    new_u: Array,
-    new_t: Array,
-    new_kappa: Array,
-) -> tuple[float, float, float, float]:
-    """Set slopes and curvatures at `new_u`, and compare the slopes with those at `u`.
-
-    Returns the largest change of a slope, the largest deviation from the linear change, and the
-    derivative of the mean loss along the step where it starts and where it ends.
-    """
-    set_slopes(loss, new_u, new_t, new_kappa)
-    moved, du = new_t - t, new_u - u
-    bent = np.max(np.abs(moved + curvature * du))
-    return np.max(np.abs(moved)), bent, -np.dot(omega * t, du), -np.dot(omega * new_t, du)
-
-
-@overload(compare_slopes)
-def _compare_slopes(
-    loss: Any, omega: Any, u: Any, t: Any, curvature: Any, new_u: Any, new_t: Any, new_kappa: Any
-) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
-
-    def leaky(
-        loss: Any,
-        omega: Any,
-        u: Any,
-        t: Any,
-        curvature: Any,
-        new_u: Any,
-        new_t: Any,
-        new_kappa: Any,
-    ) -> Any:
-        return _compare_leaky_slopes(1.0 / loss, omega, u, t, curvature, new_u, new_t, new_kappa)
-
-    return leaky
-
-
-@compiled(fastmath=True)
-def _compare_leaky_slopes(
-    bend: float,
-    omega: Array,
-    u: Array,
-    t: Array,
-    curvature: Array,
-    new_u: Array,
-    new_t: Array,
-    new_kappa: Array,
-) -> tuple[float, float, float, float]:
-    _set_leaky_slopes(bend, new_u, new_t, new_kappa)
-    change, bent, start, end = 0.0, 0.0, 0.0, 0.0
-    for i in range(u.size):
-        du = new_u[i] - u[i]
-        moved = new_t[i] - t[i]
-        change = max(change, abs(moved))
-        bent = max(bent, abs(moved + curvature[i] * du))
-        start -= omega[i] * t[i] * du
-        end -= omega[i] * new_t[i] * du
-    return change, bent, start, end
 
 
 @register_jitable
@@ -400,7 +303,14 @@ def feature_path(
                 share = _safe_share(loss, omega, u, new_u - u, start, end, pull, growth)
                 if share == 0.0 and change > _CLOSE and not steady:
                     error = np.inf
-                    break
+                    if not guess:
+                        break
+                    # Rounding of the guess may hide the way.
+                    guess = False
+                    u = np.dot(w, Z)
+                    set_slopes(loss, u, t, kappa)
+                    _set_downhill(Z, omega, t, lam, w, p, downhill)
+                    continue
                 if 0.0 < share < 1.0:
                     new_w = w + share * right[0]
                     new_u = np.dot(new_w, Z)
