@@ -253,3 +253,24 @@ def test_a_path_that_stands_still(signs_only):
     np.testing.assert_array_equal(found[0], 0.0)
     np.testing.assert_allclose(found[1], found[1][0])
     assert np.all(found[3] <= 1e-9)
+
+
+def test_correlated_features_converge_at_every_penalty():
+    # At some of these penalties the float32 guess of the start hides the way downhill.
+    rng = np.random.default_rng(128)
+    n = int(10 ** rng.uniform(1.6, 3))
+    rng.choice(11)
+    X = rng.normal(size=(n, 36))
+    rng.integers(6)
+    X = X @ rng.normal(size=(36, 36))
+    score = ((X - X.mean(axis=0)) / X.std(axis=0)) @ (rng.normal(size=36) * (rng.random(36) < 0.5))
+    score = score / score.std() + rng.choice([0.0, 0.1, 0.5, 2.0]) * rng.normal(size=n)
+    y = np.where(score > np.quantile(score, 1 - rng.choice([0.5, 0.3, 0.1])), 1.0, -1.0)
+    geometry = from_rows(X, None, fit_intercept=True)
+    omega = np.full((1, n), 1.0 / n)
+    for r in (np.inf, 3.0, 1.2):
+        for penalties in (30, 100):
+            alphas = 10.0 ** np.linspace(0, -7, penalties)
+            loss = LeakyHockeyStick(r)
+            paths = solve_problems(geometry, y[None], omega, alphas, loss, tol=1e-6, max_iter=1000)
+            assert paths.converged.all()

@@ -6,7 +6,8 @@ row that counts and one row for every feature; the intercept is the last of them
 
 A path is followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``,
 D without the intercept, and H is already factorised. With many features H is brought up to date
-only at the rows whose curvature changed. Steps are judged by slopes alone: along a step the
+only at the rows whose curvature changed, and the start at a penalty, which is never the end, is
+evaluated in float32. Steps are judged by slopes alone: along a step the
 objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``; no loss is evaluated,
 and with it no logarithm.
 """
