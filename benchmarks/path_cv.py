@@ -93,7 +93,7 @@ def precise_scores(X, y, K, folds):
     )
     scores = np.empty((len(ALPHAS), len(folds)))
     for number, (_, test) in enumerate(folds):
-        f = paths.scores[number][:, test] + paths.intercept[number][:, None]
+        f = paths.scores_at(number, test) + paths.intercept[number][:, None]
         scores[:, number] = np.mean(np.where(f > 0, 1, -1) == y[test], axis=1)
     return scores
 

@@ -7,7 +7,14 @@ import pytest
 
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._feature_hessian import add_products, change_products, set_products
-from buttress.solvers._feature_newton import feature_path, interpreted_feature_path
+from buttress.solvers._feature_newton import (
+    _common_change,
+    feature_path,
+    interpreted_feature_path,
+)
+from buttress.solvers._feature_slopes import _compare_leaky_slopes, compare_slopes
+from buttress.solvers._geometry import from_rows
+from buttress.solvers.spectral import solve_problems
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
 
@@ -169,25 +176,101 @@ def test_signs_are_those_of_the_exact_solution_with_less_work(n, p, noise, share
 @pytest.mark.parametrize("size", range(1, 9))
 def test_products_by_tiles(size, dtype):
     rng = np.random.default_rng(size)
-    panel = np.zeros((size + 2, 50), dtype=dtype)
-    panel[:size] = rng.normal(size=(size, 50))
+    left = rng.normal(size=(size, 50)).astype(dtype)
+    right = rng.normal(size=(size, 90)).astype(dtype)
     H = np.zeros((size + 2, size + 2))
-    add_products(panel, 41, size, 2.0, H)
-    expected = 2.0 * panel[:size, :41].astype(float) @ panel[:size, :41].T
+    add_products(left, right, 20, 41, size, 2.0, H)
+    expected = 2.0 * left[:, :41].astype(float) @ right[:, 20:61].T
     found = H[:size, :size]
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-4, atol=1e-4)
 
 
-def test_products_follow_the_rows_that_change():
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-3), (np.float64, 1e-10)])
+def test_products_follow_the_rows_that_change(dtype, atol):
     rng = np.random.default_rng(0)
     size, m = 20, 700
-    Z, omega, used = rng.normal(size=(size, m)), rng.random(m), rng.random(m)
-    panel, H = np.zeros((size + 2, 512)), np.zeros((size + 2, size + 2))
+    Z = rng.normal(size=(size, m)).astype(dtype)
+    omega, used = rng.random(m), rng.random(m)
+    panel, rows = np.zeros((2, size, 512), dtype=dtype)
+    H = np.zeros((size + 2, size + 2))
     set_products(Z, omega * used, panel, H)
     for changed in (np.arange(m), np.arange(0, m, 7), np.array([3]), np.array([], dtype=int)):
         kappa = used.copy()
         kappa[changed] = rng.random(len(changed)) * (rng.random(len(changed)) < 0.8)
-        change_products(Z, omega, kappa, used, changed, panel, H)
+        change_products(Z, omega, kappa, used, changed, panel, rows, H)
         np.testing.assert_array_equal(used, kappa)
-        expected = (Z * omega * kappa) @ Z.T
-        np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=1e-10)
+        expected = (Z * omega * kappa) @ Z.T.astype(float)
+        np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=atol)
+
+
+def test_a_step_is_judged_alike_compiled_and_interpreted():
+    rng = np.random.default_rng(1)
+    u, new_u = rng.normal(1.0, 2.0, size=(2, 500))
+    omega, t, curvature = rng.random((3, 500))
+    for r in (np.inf, 1.3):
+        slopes = np.empty((4, 500))
+        own = compare_slopes(
+            LeakyHockeyStick(r), omega, u, t, curvature, new_u, slopes[0], slopes[1]
+        )
+        found = _compare_leaky_slopes(1 / r, omega, u, t, curvature, new_u, slopes[2], slopes[3])
+        np.testing.assert_allclose(found, own, rtol=1e-12)
+        np.testing.assert_allclose(slopes[2:], slopes[:2], rtol=1e-12)
+
+
+def test_the_common_change_of_curvatures():
+    used = np.linspace(0.0, 1.0, 1000)
+    kappa = 0.8 * used
+    kappa[::10] = 0.0
+    assert _common_change(kappa, used) == pytest.approx(0.8)
+    assert _common_change(np.zeros(1000), used) == 1.0
+    assert _common_change(np.array([2.0]), np.array([1.0])) == 2.0
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_scores_are_those_of_the_coefficients(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 5))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    geometry = from_rows(X, None, fit_intercept=True)
+    omega = np.zeros((2, n))
+    omega[0, ::2], omega[1] = 2.0 / n, 1.0 / n
+    paths = solve_problems(
+        geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick(), method="newton"
+    )
+    expected = (paths.weights @ geometry.back.T) @ (X - X.mean(axis=0)).T
+    np.testing.assert_allclose(paths.scores, expected, atol=1e-10)
+    np.testing.assert_array_equal(paths.subset(slice(1, None)).scores_at(0), paths.scores_at(1))
+    np.testing.assert_allclose(paths.scores_at(0, [3, 7]), expected[0][:, [3, 7]], atol=1e-10)
+
+
+@pytest.mark.parametrize("signs_only", [True, False])
+def test_a_path_that_stands_still(signs_only):
+    # No feature tells anything: every step is exactly zero.
+    Phi, y = np.zeros((40, 16)), np.where(np.arange(40) % 4, 1.0, -1.0)
+    omega = np.full(40, 1 / 30)
+    omega[30:] = 0.0
+    found = solve(Phi, y, omega, signs_only=signs_only)
+    np.testing.assert_array_equal(found[0], 0.0)
+    np.testing.assert_allclose(found[1], found[1][0])
+    assert np.all(found[3] <= 1e-9)
+
+
+def test_correlated_features_converge_at_every_penalty():
+    # At some of these penalties the float32 guess of the start hides the way downhill.
+    rng = np.random.default_rng(128)
+    n = int(10 ** rng.uniform(1.6, 3))
+    rng.choice(11)
+    X = rng.normal(size=(n, 36))
+    rng.integers(6)
+    X = X @ rng.normal(size=(36, 36))
+    score = ((X - X.mean(axis=0)) / X.std(axis=0)) @ (rng.normal(size=36) * (rng.random(36) < 0.5))
+    score = score / score.std() + rng.choice([0.0, 0.1, 0.5, 2.0]) * rng.normal(size=n)
+    y = np.where(score > np.quantile(score, 1 - rng.choice([0.5, 0.3, 0.1])), 1.0, -1.0)
+    geometry = from_rows(X, None, fit_intercept=True)
+    omega = np.full((1, n), 1.0 / n)
+    for r in (np.inf, 3.0, 1.2):
+        for penalties in (30, 100):
+            alphas = 10.0 ** np.linspace(0, -7, penalties)
+            loss = LeakyHockeyStick(r)
+            paths = solve_problems(geometry, y[None], omega, alphas, loss, tol=1e-6, max_iter=1000)
+            assert paths.converged.all()

@@ -17,7 +17,7 @@ from buttress.kernels import Kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._geometry import Geometry, from_gram, from_rows
 from buttress.solvers._mm import majorise_minimise_path
-from buttress.solvers.duality import certify, has_dual, kkt_residuals
+from buttress.solvers.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
@@ -168,15 +168,17 @@ class LeakyProblem:
         geometry, omega = self.geometry, self.omega
         intercepts: Array = np.asarray(paths.intercept[q], dtype=np.float64)
         intervals = paths.interval[q]
-        scores: Array = np.asarray(paths.scores[q], dtype=np.float64)
+        scores: Array = np.asarray(paths.scores_at(q), dtype=np.float64)
         weights = paths.coefficients(q)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            u = y * (scores + intercepts[:, None])
-            dual = -omega * y * self.loss.derivative(u) / (2.0 * alphas[:, None])
+            dual = np.empty(scores.shape)
+            for part in few_models(scores.shape):
+                slopes = self.loss.derivative(y * (scores[part] + intercepts[part, None]))
+                np.divide(-omega * y * slopes, 2.0 * alphas[part, None], out=dual[part])
             if geometry.back is not None:
                 coefs = weights @ geometry.back.T
             else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -42,21 +44,24 @@ def check_number(
     ...
     ValueError: d=0.7 is out of range: expected a number in (0, 0.5].
     """
+    if not isinstance(value, (bool, np.bool_)) and isinstance(value, Integral if integer else Real):
+        low, high = _ends(interval)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond the largest float
+            number = math.nan
+        above = number >= low if interval[0] == "[" else number > low
+        below = number <= high if interval[-1] == "]" else number < high
+        if above and below:
+            return number
     kind = "a whole number" if integer else "a number"
-    wanted = Integral if integer else Real
-    message = f"{name}={value!r} is out of range: expected {kind} in {interval}."
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, wanted):
-        raise ValueError(message)
-    low, high = (float(end) for end in interval[1:-1].split(","))
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number beyond the largest float
-        raise ValueError(message) from None
-    above = number >= low if interval[0] == "[" else number > low
-    below = number <= high if interval[-1] == "]" else number < high
-    if not (above and below):
-        raise ValueError(message)
-    return number
+    raise ValueError(f"{name}={value!r} is out of range: expected {kind} in {interval}.")
+
+
+@cache
+def _ends(interval: str) -> tuple[float, float]:
+    low, high = interval[1:-1].split(",")
+    return float(low), float(high)
 
 
 def check_option(name: str, value: Any, options: Iterable[Any]) -> None:

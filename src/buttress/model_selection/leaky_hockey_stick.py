@@ -330,11 +330,11 @@ class _Search:
         paths = problem.solve(self.targets, self.omegas, self.alphas, advance, signs_only)
         scores = np.empty((len(self.alphas), len(self.folds)))
         for number, (_, test) in enumerate(self.folds):
-            mine = slice(number * q, (number + 1) * q)
-            decision = (
-                paths.scores[mine][:, :, test] + paths.intercept[mine][:, :, None]
-            ).transpose(1, 2, 0)
-            scores[:, number] = self._fold_scores(decision, test)
+            decision = [
+                paths.scores_at(one, test) + paths.intercept[one][:, None]
+                for one in range(number * q, (number + 1) * q)
+            ]
+            scores[:, number] = self._fold_scores(np.stack(decision, axis=2), test)
         return _Candidate(problem, r, scores, paths.subset(slice(len(self.folds) * q, None)))
 
     def _fold_scores(self, decision: Array, test: NDArray[Any]) -> Array:

@@ -15,16 +15,22 @@ SMALLEST_RIDGE = 1e-12
 
 
 @compiled(fastmath=True)
-def add_products(panel: Array, width: int, size: int, sign: float, H: Array) -> None:
-    """Add ``sign * panel @ panel.T`` to the lower triangle of `H`, in tiles of nine sums.
+def add_products(
+    left: Array, right: Array, first: int, width: int, size: int, unit: float, H: Array
+) -> None:
+    """Add ``unit * left @ right.T`` to the lower triangle of `H`, in tiles of nine sums.
 
-    Nine running sums fit into the registers. `panel` and `H` have two rows more than `size`.
+    Of `left` the first `width` columns count, of `right` as many from `first` on. Nine running
+    sums fit into the registers. `H` has two rows and columns more than `size`, which take what
+    the last tiles have too much.
     """
-    zero = panel[0, 0] - panel[0, 0]  # of the panel's type
+    last, end = first + width, size - 1
+    zero = left[0, 0] - left[0, 0]  # of the arrays' type
     for a in range(0, size, 3):
-        x0, x1, x2 = panel[a], panel[a + 1], panel[a + 2]
+        x0, x1, x2 = left[a], left[min(a + 1, end)], left[min(a + 2, end)]
         for b in range(0, a + 1, 3):
-            y0, y1, y2 = panel[b], panel[b + 1], panel[b + 2]
+            y0 = right[b, first:last]
+            y1, y2 = right[min(b + 1, end), first:last], right[min(b + 2, end), first:last]
             s00, s01, s02 = zero, zero, zero
             s10, s11, s12 = zero, zero, zero
             s20, s21, s22 = zero, zero, zero
@@ -38,15 +44,15 @@ def add_products(panel: Array, width: int, size: int, sign: float, H: Array) -> 
                 s20 += x2[i] * y0[i]
                 s21 += x2[i] * y1[i]
                 s22 += x2[i] * y2[i]
-            H[a, b] += sign * s00
-            H[a, b + 1] += sign * s01
-            H[a, b + 2] += sign * s02
-            H[a + 1, b] += sign * s10
-            H[a + 1, b + 1] += sign * s11
-            H[a + 1, b + 2] += sign * s12
-            H[a + 2, b] += sign * s20
-            H[a + 2, b + 1] += sign * s21
-            H[a + 2, b + 2] += sign * s22
+            H[a, b] += unit * s00
+            H[a, b + 1] += unit * s01
+            H[a, b + 2] += unit * s02
+            H[a + 1, b] += unit * s10
+            H[a + 1, b + 1] += unit * s11
+            H[a + 1, b + 2] += unit * s12
+            H[a + 2, b] += unit * s20
+            H[a + 2, b + 1] += unit * s21
+            H[a + 2, b + 2] += unit * s22
 
 
 @compiled(fastmath=True)
@@ -62,50 +68,59 @@ def largest_size(v: Array) -> float:
 def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
     """The lower triangle of ``Z diag(v) Z'``, computed in the precision of `Z` and `panel`.
 
-    The last two rows of `panel` are zero.
+    `H` is larger (see `add_products`).
     """
-    size, m = Z.shape
     H[:] = 0.0
-    root = np.empty(panel.shape[1], dtype=Z.dtype)
     largest = largest_size(v)  # becomes one: float32 has no room for far smaller numbers
     if largest == 0.0:
         return
+    size, m = Z.shape
+    share = np.empty(panel.shape[1], dtype=Z.dtype)
     for first in range(0, m, panel.shape[1]):
         width = min(panel.shape[1], m - first)
         for i in range(width):
-            root[i] = np.sqrt(v[first + i] * (1.0 / largest))
+            share[i] = v[first + i] / largest
         for k in range(size):
-            source = Z[k, first : first + width]
+            source, target = Z[k, first : first + width], panel[k]
             for i in range(width):
-                panel[k, i] = root[i] * source[i]
-        add_products(panel, width, size, 1.0, H)
-    H *= largest
+                target[i] = share[i] * source[i]
+        add_products(panel, Z, first, width, size, largest, H)
 
 
 @compiled()
 def change_products(
-    Z: Array, omega: Array, kappa: Array, used: Array, changed: IntArray, panel: Array, H: Array
+    Z: Array,
+    omega: Array,
+    kappa: Array,
+    used: Array,
+    changed: IntArray,
+    panel: Array,
+    rows: Array,
+    H: Array,
 ) -> None:
-    """Bring ``Z diag(omega used) Z'`` up to date with `kappa` at the rows `changed`."""
-    size = len(Z)
-    root, rows = np.empty(panel.shape[1]), np.empty(panel.shape[1], dtype=np.int64)
-    for sign in (1.0, -1.0):
-        width = 0
-        for position in range(changed.size):
-            i = changed[position]
-            difference = sign * omega[i] * (kappa[i] - used[i])
-            if difference > 0.0:
-                root[width], rows[width] = np.sqrt(difference), i
-                width += 1
-            if width == rows.size or (width > 0 and position == changed.size - 1):
-                for k in range(size):
-                    source = Z[k]
-                    for j in range(width):
-                        panel[k, j] = root[j] * source[rows[j]]
-                add_products(panel, width, size, sign, H)
-                width = 0
+    """Bring ``Z diag(omega used) Z'`` up to date with `kappa` at the rows `changed`.
+
+    Panels `panel` and `rows` are of the same shape and type.
+    """
+    largest = 0.0
     for i in changed:
-        used[i] = kappa[i]
+        largest = max(largest, omega[i] * abs(kappa[i] - used[i]))
+    if largest == 0.0:
+        return
+    size = len(Z)
+    share = np.empty(panel.shape[1], dtype=Z.dtype)
+    for first in range(0, changed.size, panel.shape[1]):
+        part = changed[first : first + panel.shape[1]]
+        for j in range(part.size):
+            i = part[j]
+            share[j] = omega[i] * (kappa[i] - used[i]) / largest
+            used[i] = kappa[i]
+        for k in range(size):
+            source, target, plain = Z[k], panel[k], rows[k]
+            for j in range(part.size):
+                plain[j] = source[part[j]]
+                target[j] = share[j] * plain[j]
+        add_products(panel, rows, 0, part.size, size, largest, H)
 
 
 @compiled()

@@ -6,7 +6,8 @@ row that counts and one row for every feature; the intercept is the last of them
 
 A path is followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``,
 D without the intercept, and H is already factorised. With many features H is brought up to date
-only at the rows whose curvature changed. Steps are judged by slopes alone: along a step the
+only at the rows whose curvature changed, and the start at a penalty, which is never the end, is
+evaluated in float32. Steps are judged by slopes alone: along a step the
 objective is convex, so ``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``; no loss is evaluated,
 and with it no logarithm.
 """
@@ -16,8 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
@@ -30,7 +30,8 @@ from buttress.solvers._feature_hessian import (
     set_products,
     solve,
 )
-from buttress.solvers._newton import best_intercept, slope_and_curvature
+from buttress.solvers._feature_slopes import compare_slopes, set_slopes
+from buttress.solvers._newton import best_intercept
 
 _BISECTIONS = 60
 # Below this change of the slopes the first few Newton steps need no safeguard.
@@ -43,12 +44,17 @@ _SINGLE_STEPS = 8
 _ROUNDING = 1e-4
 # Many features: only rows of which the curvature changed by this share enter the Hessian anew,
 # so many times at most.
-_CHANGE = 0.05
+_CHANGE = 0.08
 _OLDEST = 16
-# For signs a Hessian serves once more after a step that left so small a share of its change.
+# Rows from which the common change of the curvatures is read.
+_SAMPLE = 64
+# A Hessian may serve once more after a step that left so small a share of its change.
 _CONTRACTION = 0.1
-# Signs are settled when all scores are so many times the last step away from zero.
-_MARGIN = 10.0
+# Signs are settled when all scores are so many times what the last step leaves to go, and
+# the step itself, away from zero; a step is the last one only after one that left such a share.
+_MARGIN = 100.0
+_SMALLEST_MARGIN = 10.0
+_SETTLING = 0.5
 
 
 @compiled()
@@ -75,6 +81,18 @@ def _changed_rows(kappa: Array, used: Array) -> IntArray:
     return rows[:count]
 
 
+@compiled()
+def _common_change(kappa: Array, used: Array) -> float:
+    """The median ratio of the curvatures to those of the Hessian, from some of the rows."""
+    ratios = np.empty(_SAMPLE)
+    count = 0
+    for i in range(0, kappa.size, kappa.size // _SAMPLE + 1):
+        if kappa[i] > 0.0 and used[i] > 0.0:
+            ratios[count] = kappa[i] / used[i]
+            count += 1
+    return float(np.median(ratios[:count])) if count > 0 else 1.0
+
+
 @compiled(fastmath=True)
 def _smallest_size(v: Array) -> float:
     """The smallest absolute value."""
@@ -91,48 +109,6 @@ def _set_downhill(
     """Minus the gradient of the objective."""
     downhill[:] = np.dot(Z, omega * t)
     downhill[:p] -= 2.0 * lam * w[:p]
-
-
-def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
-    """Minus the derivative, and the curvature, at every margin."""
-    t[:], kappa[:] = slope_and_curvature(loss, u)
-
-
-@overload(set_slopes)
-def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
-
-    def leaky(loss: Any, u: Any, t: Any, kappa: Any) -> None:
-        set_leaky_slopes(1.0 / loss, u, t, kappa)
-
-    return leaky
-
-
-@compiled(fastmath=True)
-def set_leaky_slopes(bend: float, u: Array, t: Array, kappa: Array) -> None:
-    if bend == 0.0:
-        for i in range(u.size):
-            slope = 1.0 / max(u[i], 1.0)
-            t[i] = slope
-            kappa[i] = slope * slope if u[i] > 1.0 else 0.0
-    else:
-        for i in range(u.size):
-            t[i], kappa[i] = 1.0, 0.0
-            if u[i] > 1.0:
-                t[i] = u[i] ** (bend - 1.0)
-                kappa[i] = (1.0 - bend) * t[i] / u[i]
-
-
-@compiled(fastmath=True)
-def _largest_changes(t: Array, kappa: Array, du: Array, new_t: Array) -> tuple[float, float]:
-    """The largest change of a slope, and the largest deviation from the linear change."""
-    change, bent = 0.0, 0.0
-    for i in range(t.size):
-        moved = new_t[i] - t[i]
-        change = max(change, abs(moved))
-        bent = max(bent, abs(moved + kappa[i] * du[i]))
-    return change, bent
 
 
 @register_jitable
@@ -204,9 +180,10 @@ def feature_path(
     Z_out = _signed_features(Phi, y[out], out, size)
     y, omega = y[held], omega[held]
     single = size >= _SINGLE_FEATURES
-    Z_single = Z.astype(np.float32) if single else np.empty((0, 0), dtype=np.float32)
-    panel = np.zeros((size + 2, min(held.size, PANEL)))
+    panel = np.zeros((size, min(held.size, PANEL)))
     panel_single = panel.astype(np.float32)
+    rows_single = np.zeros_like(panel_single)
+    Z_single = Z.astype(np.float32) if single else panel_single
 
     balanced = fit_intercept and abs(np.dot(omega, y)) < 1e-13 and tail_exponent != 0.0
     flat_coef = np.dot(Z[:p], omega)
@@ -267,13 +244,23 @@ def feature_path(
             right[0] = 2.0 * before * w
             right[0, p:] = 0.0
             solve(factor, scale, right)
-            w = w - np.log(lam / before) * right[0]
-            # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
-            H *= lam / before
-            curvature *= lam / before
-            u = np.dot(w, Z)
+            w = w + np.log(before / lam) * right[0]
+            if single:
+                u[:] = np.dot(w.astype(np.float32), Z_single)
+            else:
+                u = np.dot(w, Z)
             set_slopes(loss, u, t, kappa)
-        _set_downhill(Z, omega, t, lam, w, p, downhill)
+            # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
+            common = _common_change(kappa, curvature)
+            H *= common
+            curvature *= common
+        # A guess that is judged anew after its first step.
+        guess = single and age > 0
+        if guess:
+            downhill[:] = np.dot(Z_single, (omega * t).astype(np.float32))
+            downhill[:p] -= 2.0 * lam * w[:p]
+        else:
+            _set_downhill(Z, omega, t, lam, w, p, downhill)
         error, steady, rough = np.inf, False, False
         for iteration in range(max_iter):
             iterations[step] = iteration + 1
@@ -289,7 +276,8 @@ def feature_path(
                 if rough and 0 < age < _OLDEST:
                     changed = _changed_rows(kappa, curvature)
                 if changed.size < held.size // 3:
-                    change_products(Z, omega, kappa, curvature, changed, panel, H)
+                    panels = panel_single, rows_single
+                    change_products(Z_single, omega, kappa, curvature, changed, *panels, H)
                     age += 1
                     if factorise(H, lam, p, factor, scale) > SMALLEST_RIDGE:
                         changed = all_rows
@@ -305,19 +293,25 @@ def feature_path(
             solve(factor, scale, right)
             new_w = w + right[0]
             new_u = np.dot(new_w, Z)
-            du = new_u - u
-            set_slopes(loss, new_u, new_t, new_kappa)
-            change, bent = _largest_changes(t, curvature, du, new_t)
+            change, bent, start, end = compare_slopes(
+                loss, omega, u, t, curvature, new_u, new_t, new_kappa
+            )
             error = bent + _ROUNDING * change if rough else bent
             if change > _CLOSE or iteration >= _TRUSTED_STEPS:
                 pull = 2.0 * lam * np.dot(w[:p], right[0, :p])
                 growth = 2.0 * lam * np.dot(right[0, :p], right[0, :p])
-                start = pull - np.dot(omega * t, du)
-                end = pull + growth - np.dot(omega * new_t, du)
-                share = _safe_share(loss, omega, u, du, start, end, pull, growth)
+                start, end = start + pull, end + pull + growth
+                share = _safe_share(loss, omega, u, new_u - u, start, end, pull, growth)
                 if share == 0.0 and change > _CLOSE and not steady:
                     error = np.inf
-                    break
+                    if not guess:
+                        break
+                    # Rounding of the guess may hide the way.
+                    guess = False
+                    u = np.dot(w, Z)
+                    set_slopes(loss, u, t, kappa)
+                    _set_downhill(Z, omega, t, lam, w, p, downhill)
+                    continue
                 if 0.0 < share < 1.0:
                     new_w = w + share * right[0]
                     new_u = np.dot(new_w, Z)
@@ -326,16 +320,24 @@ def feature_path(
             w, u = new_w, new_u
             t, new_t = new_t, t
             kappa, new_kappa = new_kappa, kappa
-            if error <= tol:
+            if error <= tol and not guess:
                 break
-            steady = signs_only and error <= _CONTRACTION * change
-            if steady:
-                # What is left to go is no more than a share of this step.
-                moved = largest_size(np.dot(right[0], Z_out))
-                ahead = tail_exponent > 0.0 and np.min(u) >= 1.0  # the tail needs precision
-                if not ahead and _smallest_size(np.dot(w, Z_out)) > _MARGIN * moved:
-                    break
+            guess = False
+            # As good a step again may use the Hessian again: for signs, or if it is the last one.
+            steady = error <= _CONTRACTION * change
+            steady = steady and (signs_only or error * error <= _CONTRACTION * tol * change)
             _set_downhill(Z, omega, t, lam, w, p, downhill)
+            if signs_only and 0.0 < error <= _SETTLING * change:
+                # The next step leaves no more than a share of itself: it needs no judgement.
+                right[0] = downhill
+                solve(factor, scale, right)
+                moved = largest_size(np.dot(right[0], Z_out))
+                margin = max(_SMALLEST_MARGIN, _MARGIN * error / change)
+                settled = _smallest_size(np.dot(w + right[0], Z_out)) > margin * moved
+                # The scaling tail needs precision.
+                if settled and not (tail_exponent > 0.0 and np.min(u) >= 1.0):
+                    w = w + right[0]
+                    break
         solutions[step, :size] = w
         intervals[step] = solutions[step, p]
         residuals[step] = error

@@ -44,7 +44,7 @@ def newton(
     start: tuple[Array, float] | None = None,
     *,
     wanted: Any = slice(None),
-    scores: Array | None = None,
+    with_scores: bool = True,
     signs_only: bool = False,
 ) -> tuple[Any, ...]:
     """Coefficients, intercepts, scores, intervals, residuals and iterations.
@@ -53,8 +53,8 @@ def newton(
     ----------
     wanted : slice or array of int
         The penalties to return, all unless given.
-    scores : array of shape (L, n), optional
-        Where to write the scores.
+    with_scores : bool
+        Whether scores are computed in feature form, too; None takes their place otherwise.
     signs_only : bool
         Whether only the signs of the scores at rows without weight are needed.
     """
@@ -76,11 +76,8 @@ def newton(
     function: Any
     if geometry.kernel_form:
         function = kernel_path if leaky else interpreted_kernel_path
-        parts = [part[wanted] for part in function(*arguments)]
-        if scores is not None:
-            scores[:] = parts[2]
-        return tuple(parts)
+        return tuple(part[wanted] for part in function(*arguments))
     function = feature_path if leaky else interpreted_feature_path
     coefs, *rest = (part[wanted] for part in function(*arguments, signs_only))
     intercepts, *rest = rest
-    return coefs, intercepts, np.dot(coefs, geometry.matrix.T, out=scores), *rest
+    return coefs, intercepts, coefs @ geometry.matrix.T if with_scores else None, *rest

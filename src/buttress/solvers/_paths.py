@@ -22,7 +22,7 @@ class Paths:
     intercept : array of shape (q, L)
     interval : array of shape (q, L, 2)
         Where the intercept may lie; both ends equal when it is unique.
-    scores : array of shape (q, L, n)
+    given_scores : array of shape (q, L, n) or None
         f at all rows, held-out ones included, without the intercept.
     weights : array of shape (q, L, m)
         Coefficients of f: in the geometry's coordinates, or in those of `basis`.
@@ -32,16 +32,31 @@ class Paths:
     converged : array of shape (q, L)
     method : str
         "newton" or "batched".
+    features : array of shape (n, m) or None
+        The rows to which `weights` belong, from which scores that are not given follow.
     """
 
     intercept: Array
     interval: Array
-    scores: Array
+    given_scores: Array | None
     weights: Array
     basis: Eigenbasis | None
     iterations: IntArray
     converged: BoolArray
     method: str
+    features: Array | None = None
+
+    @property
+    def scores(self) -> Array:
+        """f at all rows, shape (q, L, n)."""
+        return np.stack([self.scores_at(q) for q in range(len(self.intercept))])
+
+    def scores_at(self, q: int, rows: Any = slice(None)) -> Array:
+        """f of problem `q` at some of the rows, without the intercept, shape (L, rows)."""
+        if self.given_scores is not None:
+            return np.asarray(self.given_scores[q][:, rows])
+        assert self.features is not None
+        return np.asarray(self.weights[q] @ self.features[rows].T)
 
     def coefficients(self, q: int) -> Array:
         """Coefficients of problem `q` in the geometry's coordinates, shape (L, m), float64."""
@@ -53,12 +68,13 @@ class Paths:
         return Paths(
             self.intercept[problems],
             self.interval[problems],
-            self.scores[problems],
+            None if self.given_scores is None else self.given_scores[problems],
             self.weights[problems],
             self.basis,
             self.iterations[problems],
             self.converged[problems],
             self.method,
+            self.features,
         )
 
 

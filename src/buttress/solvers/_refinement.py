@@ -14,7 +14,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
 from buttress.solvers._curved_model import CurvedModels, set_rows, set_steps
-from buttress.solvers._feature_newton import set_leaky_slopes
+from buttress.solvers._feature_slopes import set_leaky_slopes
 from buttress.solvers._kernel_columns import SLACK, move_columns
 from buttress.solvers._low_rank import LowRank
 from buttress.solvers._plane_search import FAST

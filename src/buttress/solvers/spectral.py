@@ -103,12 +103,13 @@ def solve_problems(
         )
     ladder, wanted = small_steps(lambdas)
     q, n, L = len(Y), Y.shape[1], len(lambdas)
-    coef, scores = np.empty((q, L, geometry.matrix.shape[1])), np.empty((q, L, n))
+    coef = np.empty((q, L, geometry.matrix.shape[1]))
+    scores = np.empty((q, L, n)) if geometry.kernel_form else None
     intercept, residual, interval = np.empty((q, L)), np.empty((q, L)), np.empty((q, L, 2))
     iterations = np.empty((q, L), dtype=np.int64)
 
     def run(one: int) -> None:
-        coef[one], intercept[one], _, interval[one], residual[one], iterations[one] = newton(
+        coef[one], intercept[one], own, interval[one], residual[one], iterations[one] = newton(
             geometry,
             Y[one],
             omega[one],
@@ -118,16 +119,28 @@ def solve_problems(
             tol,
             max_iter,
             wanted=wanted,
-            scores=scores[one],
+            with_scores=geometry.kernel_form,
             signs_only=bool(loose[one]),
         )
+        if scores is not None:
+            scores[one] = own
         advance(1)
 
     loose = np.zeros(q, dtype=bool) if signs_only is None else signs_only
     longest_first = np.argsort(loose, kind="stable")
     with one_blas_thread() if len(Y) > 1 else nullcontext():
         in_threads(run, longest_first.tolist(), n_threads)
-    return Paths(intercept, interval, scores, coef, None, iterations, residual <= tol, "newton")
+    return Paths(
+        intercept,
+        interval,
+        scores,
+        coef,
+        None,
+        iterations,
+        residual <= tol,
+        "newton",
+        None if geometry.kernel_form else geometry.matrix,
+    )
 
 
 def polish(
