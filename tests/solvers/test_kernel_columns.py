@@ -145,8 +145,10 @@ def test_the_rate_is_the_slower_of_the_last_and_the_mean_of_two():
     assert measured_rate(1 / 16, 1 / 4, 1.0) == pytest.approx(1 / 4)
     assert measured_rate(1 / 8, 1 / 4, 1.0) == pytest.approx(1 / 2)
     assert measured_rate(1 / 16, 1 / 8, 1 / 4) == pytest.approx(1 / 2)
-    # without a step before there is none
-    assert measured_rate(0.5, np.inf, np.inf) == measured_rate(2.0, 1.0, 1.0) == 0.9
+    assert measured_rate(2.0, 1.0, 1.0) == 0.9
+    # with too few steps before
+    assert measured_rate(0.1, np.inf, np.inf) == measured_rate(0.1, 1.0, np.inf) == 0.5
+    assert measured_rate(0.7, 1.0, np.inf) == pytest.approx(0.7)
     # nothing is left to gain, or was before
     assert measured_rate(0.0, 0.0, 0.0) == 0.0
     assert measured_rate(1e-20, 0.0, 1.0) == measured_rate(1e-20, 1.0, 0.0) == 0.9

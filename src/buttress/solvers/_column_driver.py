@@ -170,6 +170,8 @@ class _Table:
         self.scores[problem, index] = found.scores
         self.doubtful[problem, index] = False
         self.converged[problem, index] |= found.solved
+        for q in problem[index == self.tail[problem] - 1]:
+            self._fill_tail(q, self.tail[q])
 
     def _solve_coarse(self, coarse: IntArray) -> None:
         count = len(self.lambdas)

@@ -20,6 +20,7 @@ from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import LowRank
 from buttress.solvers._plane_search import BLOCK, FAST, plane_minimum
 from buttress.solvers._sign_certificate import (
+    ROUNDOFF,
     column_sizes,
     measured_rate,
     score_error,
@@ -124,6 +125,15 @@ def move_columns(
 
 
 @compiled()
+def _recompute_scores(matrix: Array, a: Array, a0: Array, at: IntArray, f: Array) -> None:
+    """The scores of the columns `at` from their coefficients and intercepts."""
+    fresh = np.empty((at.size, a.shape[1]), np.float32)
+    single_product(a[at], False, matrix, False, fresh)
+    for k in range(at.size):
+        f[at[k]] = fresh[k] + np.float32(a0[at[k]])
+
+
+@compiled()
 def solve_kernel_columns(
     matrix: Array,
     low_rank: LowRank,
@@ -184,6 +194,7 @@ def solve_kernel_columns(
     converged, doubtful = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
     before, earlier, least = np.full(k, np.inf), np.full(k, np.inf), np.full(k, np.inf)
     since, slack = np.zeros(k, dtype=np.int64), np.full(k, SLACK)
+    drift = np.zeros(k)  # sizes of the scores that were added up since they were recomputed
     for j in range(k):
         if models.source[slot[j]] != slot[j]:
             slack[j] = np.inf  # a model that is borrowed is good enough for one step
@@ -237,7 +248,8 @@ def solve_kernel_columns(
             enough = tol
             if certify:
                 held_out, largest, norm = column_sizes(f[c], a[c], omega[mine[j]])
-                rounding = score_rounding(low_rank.norm, norm)
+                drift[c] += largest
+                rounding = score_rounding(low_rank.norm, norm) + ROUNDOFF * drift[c]
                 certain = held_out > score_error(left, penalty[j], low_rank.norm) + rounding
                 whole = np.isinf(held_out)
                 if certain:
@@ -262,12 +274,15 @@ def solve_kernel_columns(
         if iteration % _REFRESH == 1:
             # Scores are updated step by step: take rounding out now and then, and soon after a
             # start whose coefficients may have been much larger.
-            fresh = np.empty((staying, n), np.float32)
-            single_product(a[live], False, matrix, False, fresh)
-            for j in range(staying):
-                f[live[j]] = fresh[j] + np.float32(a0[live[j]])
-    # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores.
+            _recompute_scores(matrix, a, a0, live, f)
+            drift[live] = 0.0
+    if not certify:
+        # A rough solution is where others start; what it came by may have been much larger.
+        _recompute_scores(matrix, a, a0, np.arange(k), f)
+    # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
+    # and so does an intercept beyond which they cannot be told apart.
     for c in range(k):
         _, largest, norm = column_sizes(f[c], a[c], omega[problem[c]])
         converged[c] &= score_rounding(low_rank.norm, norm) <= _ROUNDING * largest
+        converged[c] &= ROUNDOFF * largest <= np.max(f[c]) - np.min(f[c])
     return a, a0, f, iterations, converged, doubtful

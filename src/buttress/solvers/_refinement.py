@@ -23,6 +23,8 @@ from buttress.solvers._sign_certificate import column_sizes, measured_rate, scor
 _STEPS = 40
 # Share of the largest score within which scores are near enough when the steps have run out.
 _NEAR = 1e-3
+# Residual at which scores are as precise as they get.
+_PRECISE = 1e-12
 # Residual above which what is left to gain cannot be told from what steps promise.
 _SANE = 1e-2
 
@@ -84,8 +86,8 @@ def refine_columns(
     """Refine columns (problem, lam) from coefficients (k, n) and intercepts (k,); see `Refined`.
 
     Costs a product with `K` in double precision a step; a column is left when the slopes of all
-    its rows agree with its coefficients to `tol`, or when the signs of its held-out scores are
-    settled and nothing else is wanted. Returns the best point of every column, which is never
+    its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
+    signs of its held-out scores are settled. Returns the best point of every column, which is never
     worse than its start.
     """
     a, a0 = start[0].copy(), start[1].copy()
@@ -110,7 +112,7 @@ def refine_columns(
             if residual < least[c] or settled[c]:
                 least[c] = residual
                 best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
-            if residual > tol and not settled[c]:
+            if residual > (_PRECISE if signs_only[c] else tol) and not settled[c]:
                 live[staying] = c
                 staying += 1
         live = live[:staying]
@@ -170,7 +172,7 @@ def refine_columns(
             decrements,
         )
         for j in range(staying):
-            c, decrement = live[j], decrements[j]
+            c, decrement = live[j], max(decrements[j], promise[j])
             rate = measured_rate(decrement, before[c], earlier[c])
             left = decrement * rate / (1.0 - rate)
             held_out, largest, _ = column_sizes(f[c], a[c], omega[mine[j]])

@@ -24,7 +24,7 @@ _BOUNDS = 4.0
 _SLOWEST = 0.9
 # Rounding of the scores over the unit roundoff times the norm of the coefficients (measured: 7).
 _ROUNDINGS = 10.0
-_ROUNDOFF = float(np.finfo(np.float32).eps)
+ROUNDOFF = float(np.finfo(np.float32).eps)
 
 
 @compiled()
@@ -41,13 +41,15 @@ def measured_rate(decrement: float, before: float, earlier: float) -> float:
     Returns
     -------
     float
-        The larger of the last factor and the mean of the last two.
+        The larger of the last factor and the mean of the last two. It takes three steps to
+        believe in a rate below one half.
     """
     if decrement == 0.0:
         return 0.0
-    if np.isinf(before) or before == 0.0 or earlier == 0.0:
+    if before == 0.0 or earlier == 0.0:
         return _SLOWEST
-    return min(max(decrement / before, math.sqrt(decrement / earlier)), _SLOWEST)
+    rate = max(decrement / before, math.sqrt(decrement / earlier))
+    return min(max(rate, 0.5) if math.isinf(earlier) else rate, _SLOWEST)
 
 
 @compiled()
@@ -59,7 +61,7 @@ def score_error(left: float, lam: float, row_norm: float) -> float:
 @compiled()
 def score_rounding(row_norm: float, norm: float) -> float:
     """Rounding of scores in single precision: largest norm of a row, norm of the coefficients."""
-    return _ROUNDINGS * _ROUNDOFF * row_norm * norm
+    return _ROUNDINGS * ROUNDOFF * row_norm * norm
 
 
 @compiled(fastmath=FAST)
