@@ -22,6 +22,10 @@ from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
 
 _HALVINGS = 40
 _ARMIJO = 1e-4
+# Signs are settled when all scores are so many times what a step leaves to go away from zero; it
+# must have left no more than a share of itself.
+_MARGIN = 20.0
+_SETTLING = 0.5
 
 
 def slope_and_curvature(loss: Any, u: Array) -> tuple[Array, Array]:
@@ -101,6 +105,17 @@ def best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
     return 0.5 * (low + high)
 
 
+@register_jitable
+def _signs_settled(f: Array, new_f: Array, omega: Array, share: float) -> bool:
+    """Whether signs at rows without weight stay when a step has left so small a share to go."""
+    moved, smallest = 0.0, np.inf
+    for i in range(f.size):
+        if omega[i] == 0.0:
+            moved = max(moved, abs(new_f[i] - f[i]))
+            smallest = min(smallest, abs(new_f[i]))
+    return smallest > _MARGIN * share * moved
+
+
 @compiled()
 def _solve_active(K: Array, active: IntArray, d: Array, right: Array) -> None:
     """Overwrite the rows of `right` with the solutions of ``(I + D K_AA D) x = right``."""
@@ -175,6 +190,7 @@ def kernel_path(
     max_iter: int,
     start_coef: Array,
     start_intercept: float,
+    signs_only: bool,
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Solve for every penalty, from the largest to the smallest, with warm starts.
 
@@ -194,6 +210,9 @@ def kernel_path(
         On the largest error of a row's slope against its coefficient.
     start_coef, start_intercept : array of shape (n,), float
         Where to start; a NaN intercept means from zero.
+    signs_only : bool
+        Whether a penalty is done as soon as no sign of a score at a row without weight can
+        change any more.
 
     Returns
     -------
@@ -285,18 +304,27 @@ def kernel_path(
             iterations[step] = iteration + 1
             new_t, _new_kappa = slope_and_curvature(loss, new_u)
             linear_t = t + kappa * (u - new_u)
-            residual = 0.0
+            residual, change, smallest_margin = 0.0, 0.0, np.inf
             for i in range(n):
                 if omega[i] > 0.0:
                     residual = max(residual, abs(new_t[i] - linear_t[i]))
+                    change = max(change, abs(new_t[i] - t[i]))
+                    smallest_margin = min(smallest_margin, new_u[i])
             rounding = 1e-13 * (1.0 + abs(value))
             if new_value <= value + rounding or residual <= tol:
                 coef, b, g, value = new_coef, new_b, new_g, new_value
+                best_residual = residual
+                # The scaling tail needs precision.
+                ahead_of_tail = tail_exponent > 0.0 and smallest_margin >= 1.0
+                if residual <= tol or (
+                    signs_only
+                    and not ahead_of_tail
+                    and residual <= _SETTLING * change
+                    and _signs_settled(guess, new_f, omega, residual / change)
+                ):
+                    break
                 guess = new_f
                 predicted = False
-                best_residual = residual
-                if residual <= tol:
-                    break
                 continue
             if predicted:
                 guess = f

@@ -76,7 +76,7 @@ def newton(
     function: Any
     if geometry.kernel_form:
         function = kernel_path if leaky else interpreted_kernel_path
-        return tuple(part[wanted] for part in function(*arguments))
+        return tuple(part[wanted] for part in function(*arguments, signs_only))
     function = feature_path if leaky else interpreted_feature_path
     coefs, *rest = (part[wanted] for part in function(*arguments, signs_only))
     intercepts, *rest = rest

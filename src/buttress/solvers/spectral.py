@@ -75,7 +75,7 @@ def solve_problems(
         Problems (or columns) are divided among so many threads.
     signs_only : array of shape (q,), optional
         Problems of which only the signs of the scores at the rows without weight are needed;
-        Newton's method in features and columns in kernel form stop when they are settled.
+        Newton's method and columns in kernel form stop when they are settled.
     advance : callable
         Told the number of problems finished.
 
