@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -48,19 +49,19 @@ def batched(
     those that do not converge there either are left to Newton's method.
     """
     n_problems, n = Y.shape
-    solver: KernelColumns | FeatureColumns
-    if geometry.kernel_form:
-        solver = KernelColumns(geometry, Y, omega, lambdas, loss, fit_intercept, n_threads)
-    else:
-        # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
-        smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
-        solver = FeatureColumns(
-            geometry, smallest, Y, omega, weight, lambdas, loss, fit_intercept, n_threads
-        )
     if signs_only is None:
         signs_only = np.zeros(n_problems, dtype=bool)
-    table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only)
-    table.fill()
+    solver: KernelColumns | FeatureColumns
+    with ThreadPoolExecutor(n_threads) as pool:
+        common = (Y, omega, lambdas, loss, fit_intercept, n_threads, pool)
+        if geometry.kernel_form:
+            solver = KernelColumns(geometry, *common)
+        else:
+            # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
+            smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
+            solver = FeatureColumns(geometry, smallest, weight, *common)
+        table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only)
+        table.fill()
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
         weights[q] = weights[q].astype(np.float64, copy=False)

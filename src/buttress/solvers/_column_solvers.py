@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from buttress.solvers._curved_model import empty_models
 from buttress.solvers._geometry import Geometry
 from buttress.solvers._kernel_columns import solve_kernel_columns
 from buttress.solvers._low_rank import leading_part
-from buttress.solvers._paths import in_threads
+from buttress.solvers._paths import in_pool
 from buttress.solvers._refinement import Refined, refine_columns
 
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
@@ -40,6 +41,7 @@ class KernelColumns:
         loss: LeakyHockeyStick,
         fit_intercept: bool,
         n_threads: int,
+        pool: ThreadPoolExecutor,
     ) -> None:
         self.size = n = Y.shape[1]
         self.matrix = geometry.matrix.astype(np.float32)
@@ -51,7 +53,7 @@ class KernelColumns:
         self.r = float(loss.r)
         self.lambdas = lambdas
         self.fit_intercept = fit_intercept
-        self.n_threads = n_threads
+        self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
         """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
@@ -90,7 +92,7 @@ class KernelColumns:
             return Columns(*found)
 
         with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
         return Columns(*_dealt(parts, len(index)))
 
     def _slots(self, problem: IntArray, index: IntArray) -> IntArray:
@@ -130,7 +132,7 @@ class KernelColumns:
             return Refined(*found)
 
         with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
         return Refined(*_dealt(parts, len(index)))
 
 
@@ -141,13 +143,14 @@ class FeatureColumns:
         self,
         geometry: Geometry,
         smallest: float,
+        weight: Array | None,
         Y: Array,
         omega: Array,
-        weight: Array | None,
         lambdas: Array,
         loss: LeakyHockeyStick,
         fit_intercept: bool,
         n_threads: int,
+        pool: ThreadPoolExecutor,
     ) -> None:
         v = np.ones(Y.shape[1]) if weight is None else weight
         self.basis = geometry.eigenbasis(weight, smallest)
@@ -160,7 +163,7 @@ class FeatureColumns:
         self.lambdas = lambdas
         self.r = float(loss.r)
         self.fit_intercept = fit_intercept
-        self.n_threads = n_threads
+        self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
         """Coefficients of shape (L, m) in the geometry's coordinates."""
@@ -196,7 +199,7 @@ class FeatureColumns:
             )
 
         with one_blas_thread():
-            parts = in_threads(run, range(min(self.n_threads, len(index))), self.n_threads)
+            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
         return Columns(*_dealt(parts, len(index)))
 
 

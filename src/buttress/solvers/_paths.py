@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -79,8 +80,32 @@ class Paths:
 
 
 def in_threads(function: Callable[[int], Any], items: Sequence[int], n_threads: int) -> list[Any]:
-    """``[function(item) for item in items]``, divided among threads."""
+    """``[function(item) for item in items]``, divided among threads, this one among them."""
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))
+    waiting = deque(enumerate(items))
+    found: list[Any] = [None] * len(items)
+
+    def work() -> None:
+        while waiting:
+            try:
+                place, item = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            found[place] = function(item)
+
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        others = [pool.submit(work) for _ in range(n_threads - 1)]
+        work()
+        for other in others:
+            other.result()
+    return found
+
+
+def in_pool(pool: ThreadPoolExecutor, function: Callable[[int], Any], count: int) -> list[Any]:
+    """``[function(k) for k in range(count)]``, the first in this thread, the others in `pool`.
+
+    Starting a thread takes longer than many a wave of columns.
+    """
+    others = [pool.submit(function, k) for k in range(1, count)]
+    return [function(0), *(other.result() for other in others)]
