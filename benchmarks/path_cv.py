@@ -6,7 +6,7 @@ The jobs are two thirds of sonar, australian, banknote and kr-vs-kp (139 x 60, 4
 2130 x 36), standardised, with a Gaussian and a linear kernel. scikit-learn searches 100 values
 of C = 1 / (2 n alpha) on the same folds with two processes: ``SVC`` on the same precomputed
 Gram matrix, ``LinearSVC`` on the rows; its processes are started beforehand. Times are the best
-of three runs below 1000 rows. The two solve different problems; the work (a whole path
+of three runs. The two solve different problems; the work (a whole path
 of a kernel machine, cross-validated) is the same. `cv_difference` is the largest difference of a
 cross-validation score from a run of Newton's method in double precision to 1e-12.
 """
@@ -189,9 +189,7 @@ def main() -> None:
         return
     jobs = JOBS[:2] if arguments.quick else JOBS
     rows = [
-        run(name, n, p, kernel, repeats=3 if n < 1000 else 1)
-        for kernel in ("rbf", "linear")
-        for name, n, p in jobs
+        run(name, n, p, kernel, repeats=3) for kernel in ("rbf", "linear") for name, n, p in jobs
     ]
     report("path_cv", rows, docs=arguments.docs, alphas=100, folds=5, jobs=2)
 

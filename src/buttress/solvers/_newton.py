@@ -26,6 +26,8 @@ _ARMIJO = 1e-4
 # must have left no more than a share of itself.
 _MARGIN = 20.0
 _SETTLING = 0.5
+# For signs a factor serves once more after a step that left so small a share of its change.
+_CONTRACTION = 0.2
 
 
 def slope_and_curvature(loss: Any, u: Array) -> tuple[Array, Array]:
@@ -117,17 +119,21 @@ def _signs_settled(f: Array, new_f: Array, omega: Array, share: float) -> bool:
 
 
 @compiled()
-def _solve_active(K: Array, active: IntArray, d: Array, right: Array) -> None:
-    """Overwrite the rows of `right` with the solutions of ``(I + D K_AA D) x = right``."""
-    m = d.size
-    B = np.empty((m, m))
+def _active_rows(K: Array, omega: Array, kappa: Array, lam: float) -> tuple[IntArray, Array, Array]:
+    """Rows that count and are curved, their roots D, and the factor of ``I + D K_AA D``."""
+    active = np.flatnonzero((omega > 0.0) & (kappa > 0.0))
+    m = active.size
+    d, factor = np.empty(m), np.empty((m, m))
     for j in range(m):
-        row = K[active[j]]
+        i = active[j]
+        d[j] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
+        row = K[i]
         for k in range(j):
-            B[j, k] = d[j] * d[k] * row[active[k]]
-        B[j, j] = 1.0 + d[j] * d[j] * row[active[j]]
-    cholesky_in_place(B)
-    cholesky_solve(B, right)
+            factor[j, k] = d[j] * d[k] * row[active[k]]
+        factor[j, j] = 1.0 + d[j] * d[j] * row[i]
+    if m > 0:
+        cholesky_in_place(factor)
+    return active, d, factor
 
 
 @compiled()
@@ -140,35 +146,32 @@ def _kernel_step(
     kappa: Array,
     lam: float,
     fit_intercept: bool,
+    active: IntArray,
+    d: Array,
+    factor: Array,
 ) -> tuple[Array, float, Array, bool]:
     """Minimise the quadratic model at margins `u`: coefficients, intercept, scores ``K a``.
 
-    The last value says whether any row is curved; otherwise the intercept is not determined.
+    The model has slopes `t` and curvatures `kappa`, of which `active`, `d` and `factor` were
+    made. The last value says whether any row is curved; otherwise the intercept is not
+    determined.
     """
-    n = u.size
+    n, m = u.size, active.size
     fixed = np.zeros(n)
-    active = np.empty(n, dtype=np.int64)
-    m = 0
     total_fixed = 0.0
     for i in range(n):
-        if omega[i] > 0.0:
-            if kappa[i] > 0.0:
-                active[m] = i
-                m += 1
-            else:
-                fixed[i] = omega[i] * y[i] * t[i] / (2.0 * lam)
-                total_fixed += fixed[i]
+        if omega[i] > 0.0 and kappa[i] == 0.0:
+            fixed[i] = omega[i] * y[i] * t[i] / (2.0 * lam)
+            total_fixed += fixed[i]
     g = np.dot(K, fixed)
     if m == 0:
         return fixed, 0.0, g, False
-    d = np.empty(m)
     right = np.empty((2, m))
     for j in range(m):
         i = active[j]
-        d[j] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
         right[0, j] = d[j] * (y[i] * (t[i] / kappa[i] + u[i]) - g[i])
         right[1, j] = d[j]
-    _solve_active(K, active[:m], d, right)
+    cholesky_solve(factor, right)
     b = 0.0
     if fit_intercept:
         b = (np.dot(d, right[0]) + total_fixed) / np.dot(d, right[1])
@@ -290,11 +293,15 @@ def kernel_path(
             earlier = f
             earlier_log = np.log(lambdas[step - 1])
         best_residual = np.inf
+        steady = False  # whether the factor serves once more
         for iteration in range(max_iter):
             u = y * guess
-            t, kappa = slope_and_curvature(loss, u)
+            t, new_kappa = slope_and_curvature(loss, u)
+            if not steady:
+                kappa = new_kappa
+                active, d, lower = _active_rows(K, omega, kappa, lam)
             new_coef, new_b, new_g, curved = _kernel_step(
-                K, y, omega, u, t, kappa, lam, fit_intercept
+                K, y, omega, u, t, kappa, lam, fit_intercept, active, d, lower
             )
             if fit_intercept and not curved:
                 new_b = best_intercept(loss, new_g, y, omega)
@@ -325,7 +332,12 @@ def kernel_path(
                     break
                 guess = new_f
                 predicted = False
+                # A factor serves once more when the step with it should be the last.
+                steady = residual * residual <= tol * change or (
+                    signs_only and residual <= _CONTRACTION * change
+                )
                 continue
+            steady = False
             if predicted:
                 guess = f
                 predicted = False
