@@ -20,7 +20,7 @@ from buttress.solvers._low_rank import LowRank
 from buttress.solvers._plane_search import FAST
 from buttress.solvers._sign_certificate import column_sizes, measured_rate, score_error
 
-_STEPS = 40
+_STEPS = 80
 # Share of the largest score within which scores are near enough when the steps have run out.
 _NEAR = 1e-3
 # Residual at which scores are as precise as they get.
