@@ -205,9 +205,7 @@ def solve_kernel_columns(
         q, damped = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
         sums = np.empty((6, count))
         rows = (q, damped, sums)
-        set_rows(
-            low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, q, damped, sums
-        )
+        set_rows(low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, *rows)
         few = live[sums[2] < _FEW_CURVED]
         if fit_intercept and few.size > 0:
             # Where few margins exceed 1 the objective is almost piecewise linear in the

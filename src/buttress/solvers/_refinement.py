@@ -183,5 +183,7 @@ def refine_columns(
             near[c] = sane and not signs_only[c] and error <= _NEAR * largest
             before[c], earlier[c] = decrement, before[c]
     for c in range(k):
+        if settled[c]:  # by the last step of all: what was settled is where it led
+            best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
         best_f[c] -= best_a0[c]
     return best_a, best_a0, best_f, least, settled | near | (least <= tol)

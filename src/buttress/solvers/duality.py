@@ -135,7 +135,7 @@ def _set_parts(
         np.multiply(s, omega * y, out=pulls[part])
 
 
-@compiled(error_model="numpy")
+@compiled()
 def _set_leaky_parts(
     bend: float,
     y: Array,
