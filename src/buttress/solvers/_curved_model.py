@@ -14,9 +14,9 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
+from buttress.solvers._cholesky import factorise_small, row_length, solve_small
 from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import LowRank
-from buttress.solvers._packed_cholesky import factorise_packed, solve_packed
 from buttress.solvers._plane_search import BLOCK, FAST, margin_slopes
 
 # Below this share of curved rows the loss is (nearly) linear: use the bound on its curvature.
@@ -47,8 +47,8 @@ class CurvedModels(NamedTuple):
         W: of every row ``c / (1 + rest c)``, c its curvature over twice the penalty.
     packed, mean : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
         The triangle of ``B'WB``, and ``B'W 1``.
-    inner, lift : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
-        The packed factor of ``I + B'WB``, and its solution for `mean`.
+    inner, lift : arrays of shapes (slots, m, row_length) and (slots, m)
+        The factor of ``I + B'WB``, and its solution for `mean`.
     """
 
     source: IntArray
@@ -70,7 +70,7 @@ def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
         np.empty((slots, n), dtype=np.float32),
         np.empty((slots, triangle), dtype=np.float32),
         np.empty((slots, m), dtype=np.float32),
-        np.empty((slots, triangle), dtype=np.float32),
+        np.empty((slots, m, row_length(m, 4)), dtype=np.float32),
         np.empty((slots, m), dtype=np.float32),
     )
 
@@ -184,21 +184,22 @@ def _column_rows(
             for i in range(n):
                 mine[i] = kappa[i] / (one + left[i] * kappa[i])
         left = rest[rank]
+        for i in range(n):
+            residual = -label[i] * row_weight[i] * t[i] + two_lam * coef[i]
+            q[k, i] = residual
+            damped[k, i] = (one - left[i] * mine[i]) * residual
         sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
         sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
         for low in range(0, n, BLOCK):
             b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
+            # Nothing is stored here: whether a loop of both is vectorised, and so how its sums
+            # are rounded, depends on where the arrays are in memory.
             for i in range(low, min(low + BLOCK, n)):
-                z = -label[i] * row_weight[i] * t[i]
-                residual = z + two_lam * coef[i]
-                less = (one - left[i] * mine[i]) * residual
-                q[k, i] = residual
-                damped[k, i] = less
-                b1 += z
+                b1 -= label[i] * row_weight[i] * t[i]
                 b2 += coef[i]
-                b3 += less
+                b3 += damped[k, i]
                 b4 += mine[i]
-                b5 += left[i] * less * residual
+                b5 += left[i] * damped[k, i] * q[k, i]
             sum_z += b1
             sum_a += b2
             sum_damped += b3
@@ -261,13 +262,14 @@ def _factorise(low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed:
         own = slot[k]
         m = low_rank.ranks[models.level[own]]
         factor, packed, lift = models.inner[own], models.packed[own], models.lift[own, :m]
-        for j in range(m * (m + 1) // 2):
-            factor[j] = packed[j]
+        at = 0
         for i in range(m):
-            factor[i * (i + 3) // 2] += np.float32(1.0)
-        factorise_packed(factor, m)
+            factor[i, : i + 1] = packed[at : at + i + 1]
+            factor[i, i] += np.float32(1.0)
+            at += i + 1
+        factorise_small(factor, m)
         lift[:] = models.mean[own, :m]
-        solve_packed(factor, lift)
+        solve_small(factor, lift)
 
 
 @compiled()
@@ -358,7 +360,7 @@ def set_steps(
         m = ranks[k]
         mean, lift = models.mean[model[k]], models.lift[model[k]]
         right = projected[k, :m].copy()
-        solve_packed(models.inner[model[k]], right)
+        solve_small(models.inner[model[k]], right)
         scale = 0.5 / lam[k]
         along, lifted, decrease = 0.0, sums[4, k], sums[5, k]
         for j in range(m):

@@ -7,7 +7,7 @@ from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
-from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers import _cholesky
 
 # Rows of a panel: its features stay in the cache, sums over it keep their digits in float32.
 PANEL = 512
@@ -140,7 +140,7 @@ def factorise(H: Array, lam: float, n_penalised: int, factor: Array, scale: Arra
             for q in range(k):
                 factor[k, q] = H[k, q] * scale[k] * scale[q]
             factor[k, k] = 1.0 + ridge
-        if cholesky_in_place(factor) == 0:
+        if _cholesky.factorise(factor):
             return ridge
         ridge *= 10.0
 
@@ -149,5 +149,5 @@ def factorise(H: Array, lam: float, n_penalised: int, factor: Array, scale: Arra
 def solve(factor: Array, scale: Array, right: Array) -> None:
     """Overwrite the single row of `right` with the solution of the Newton equations."""
     right[0] *= scale
-    cholesky_solve(factor, right)
+    _cholesky.solve(factor, right[0])
     right[0] *= scale

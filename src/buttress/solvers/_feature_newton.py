@@ -21,6 +21,7 @@ from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
+from buttress.solvers._cholesky import row_length
 from buttress.solvers._feature_hessian import (
     PANEL,
     SMALLEST_RIDGE,
@@ -202,7 +203,7 @@ def feature_path(
     u: Any = np.dot(w, Z)
     t, kappa, new_t, new_kappa, curvature = np.empty((5, held.size))
     set_slopes(loss, u, t, kappa)
-    factor = np.zeros((size, size))
+    factor = np.zeros((size, row_length(size, 8)))
     scale = np.zeros(size)
     right = np.zeros((1, size))
     downhill = np.zeros(size)  # minus the gradient

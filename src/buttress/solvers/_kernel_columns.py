@@ -94,13 +94,14 @@ def move_columns(
                 b4 += last[i] * kd
                 b5 += last[i] * ke
                 b6 += residual[i] * kd
-                along[i] = kd + shift_d
             ad += b1
             ae += b2
             dd += b3
             de += b4
             ee += b5
             qd += b6
+        for i in range(n):
+            along[i] += shift_d
         two_lam = 2.0 * lam[k]
         first, second, promise = plane_minimum(
             scores,

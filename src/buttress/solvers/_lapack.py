@@ -38,12 +38,14 @@ _AS_IS, _TRANSPOSED = np.uint8(ord("N")), np.uint8(ord("T"))
 def cholesky_in_place(a: Array) -> int:
     """Factorise the symmetric matrix of which `a` (C order, float64) holds the lower triangle.
 
-    Returns 0, or the order of the first minor that is not positive definite.
+    Rows may be longer than the matrix. Returns 0, or the order of the first minor that is not
+    positive definite.
     """
     uplo = np.full(1, _UPPER)
     n = np.full(1, a.shape[0], dtype=np.int32)
+    ld = np.full(1, a.shape[1], dtype=np.int32)
     info = np.zeros(1, dtype=np.int32)
-    _dpotrf(uplo.ctypes, n.ctypes, a.ctypes, n.ctypes, info.ctypes)
+    _dpotrf(uplo.ctypes, n.ctypes, a.ctypes, ld.ctypes, info.ctypes)
     return int(info[0])
 
 
@@ -52,10 +54,11 @@ def cholesky_solve(factor: Array, right: Array) -> None:
     """Overwrite the rows of `right` (C order, one right-hand side a row) with solutions."""
     uplo = np.full(1, _UPPER)
     n = np.full(1, factor.shape[0], dtype=np.int32)
+    ld = np.full(1, factor.shape[1], dtype=np.int32)
     m = np.full(1, right.shape[0], dtype=np.int32)
     info = np.zeros(1, dtype=np.int32)
-    ld, size, b = n.ctypes, n.ctypes, right.ctypes
-    _dpotrs(uplo.ctypes, size, m.ctypes, factor.ctypes, ld, b, ld, info.ctypes)
+    size, b = n.ctypes, right.ctypes
+    _dpotrs(uplo.ctypes, size, m.ctypes, factor.ctypes, ld.ctypes, b, size, info.ctypes)
 
 
 @compiled()

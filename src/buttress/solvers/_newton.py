@@ -18,7 +18,8 @@ from numba.extending import overload, register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
-from buttress.solvers._lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers._cholesky import factorise, row_length, solve
+from buttress.solvers._smo_kernels import add_rows
 
 _HALVINGS = 40
 _ARMIJO = 1e-4
@@ -118,12 +119,26 @@ def _signs_settled(f: Array, new_f: Array, omega: Array, share: float) -> bool:
     return smallest > _MARGIN * share * moved
 
 
+@register_jitable
+def _same_rows_curved(omega: Array, kappa: Array, new_kappa: Array) -> bool:
+    """Whether the rows that count are curved where they were."""
+    for i in range(omega.size):
+        if omega[i] > 0.0 and (kappa[i] > 0.0) != (new_kappa[i] > 0.0):
+            return False
+    return True
+
+
 @compiled()
-def _active_rows(K: Array, omega: Array, kappa: Array, lam: float) -> tuple[IntArray, Array, Array]:
-    """Rows that count and are curved, their roots D, and the factor of ``I + D K_AA D``."""
+def _active_rows(
+    K: Array, omega: Array, kappa: Array, lam: float
+) -> tuple[IntArray, Array, Array, Array]:
+    """Rows that count and are curved, their roots D, the factor of ``I + D K_AA D``, its lift.
+
+    The lift is what solves the equations for D.
+    """
     active = np.flatnonzero((omega > 0.0) & (kappa > 0.0))
     m = active.size
-    d, factor = np.empty(m), np.empty((m, m))
+    d, factor = np.empty(m), np.empty((m, row_length(m, 8)))
     for j in range(m):
         i = active[j]
         d[j] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
@@ -131,9 +146,11 @@ def _active_rows(K: Array, omega: Array, kappa: Array, lam: float) -> tuple[IntA
         for k in range(j):
             factor[j, k] = d[j] * d[k] * row[active[k]]
         factor[j, j] = 1.0 + d[j] * d[j] * row[i]
+    lift = d.copy()
     if m > 0:
-        cholesky_in_place(factor)
-    return active, d, factor
+        factorise(factor)
+        solve(factor, lift)
+    return active, d, factor, lift
 
 
 @compiled()
@@ -149,36 +166,34 @@ def _kernel_step(
     active: IntArray,
     d: Array,
     factor: Array,
+    lift: Array,
 ) -> tuple[Array, float, Array, bool]:
     """Minimise the quadratic model at margins `u`: coefficients, intercept, scores ``K a``.
 
-    The model has slopes `t` and curvatures `kappa`, of which `active`, `d` and `factor` were
-    made. The last value says whether any row is curved; otherwise the intercept is not
+    The model has slopes `t` and curvatures `kappa`, of which `active`, `d`, `factor` and `lift`
+    were made. The last value says whether any row is curved; otherwise the intercept is not
     determined.
     """
     n, m = u.size, active.size
-    fixed = np.zeros(n)
-    total_fixed = 0.0
-    for i in range(n):
-        if omega[i] > 0.0 and kappa[i] == 0.0:
-            fixed[i] = omega[i] * y[i] * t[i] / (2.0 * lam)
-            total_fixed += fixed[i]
-    g = np.dot(K, fixed)
+    coef, g = np.zeros(n), np.zeros(n)
+    straight = np.flatnonzero((omega > 0.0) & (kappa == 0.0))
+    for i in straight:
+        coef[i] = omega[i] * y[i] * t[i] / (2.0 * lam)
+    add_rows(K, straight, coef[straight], g)
     if m == 0:
-        return fixed, 0.0, g, False
-    right = np.empty((2, m))
+        return coef, 0.0, g, False
+    right = np.empty(m)
     for j in range(m):
         i = active[j]
-        right[0, j] = d[j] * (y[i] * (t[i] / kappa[i] + u[i]) - g[i])
-        right[1, j] = d[j]
-    cholesky_solve(factor, right)
+        right[j] = d[j] * (y[i] * (t[i] / kappa[i] + u[i]) - g[i])
+    solve(factor, right)
     b = 0.0
     if fit_intercept:
-        b = (np.dot(d, right[0]) + total_fixed) / np.dot(d, right[1])
-    moving = np.zeros(n)
-    for j in range(m):
-        moving[active[j]] = d[j] * (right[0, j] - b * right[1, j])
-    return fixed + moving, b, g + np.dot(K, moving), True
+        b = (np.dot(d, right) + np.sum(coef)) / np.dot(d, lift)
+    moving = d * (right - b * lift)
+    coef[active] = moving
+    add_rows(K, active, moving, g)
+    return coef, b, g, True
 
 
 def kernel_path(
@@ -246,6 +261,8 @@ def kernel_path(
     earlier = g + b
     earlier_log = np.log(lambdas[0])
     tail = -1
+    factor_lam = 0.0  # the penalty of the factor, which there is not yet
+    kappa = omega
 
     for step in range(L):
         lam = lambdas[step]
@@ -293,15 +310,23 @@ def kernel_path(
             earlier = f
             earlier_log = np.log(lambdas[step - 1])
         best_residual = np.inf
-        steady = False  # whether the factor serves once more
+        # Whether the factor serves once more. Curvatures over the penalty change little along
+        # the path, so the last penalty's factor often settles signs.
+        steady = signs_only and factor_lam > 0.0
+        if steady:
+            kappa = kappa * (lam / factor_lam)
+            factor_lam = lam
         for iteration in range(max_iter):
             u = y * guess
             t, new_kappa = slope_and_curvature(loss, u)
+            if iteration == 0:
+                steady = steady and _same_rows_curved(omega, kappa, new_kappa)
             if not steady:
+                factor_lam = lam
                 kappa = new_kappa
-                active, d, lower = _active_rows(K, omega, kappa, lam)
+                active, d, lower, lift = _active_rows(K, omega, kappa, lam)
             new_coef, new_b, new_g, curved = _kernel_step(
-                K, y, omega, u, t, kappa, lam, fit_intercept, active, d, lower
+                K, y, omega, u, t, kappa, lam, fit_intercept, active, d, lower, lift
             )
             if fit_intercept and not curved:
                 new_b = best_intercept(loss, new_g, y, omega)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers._stream_panels import lanes
+from buttress.solvers._lines import lanes
 
 _FIRST_CAPACITY = 64
 
