@@ -8,13 +8,15 @@ from sklearn.datasets import make_classification
 
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._column_solvers import KernelColumns
+from buttress.solvers._column_solvers import KernelColumns, _merged, _shares
 from buttress.solvers._curved_model import empty_models, set_rows
 from buttress.solvers._geometry import from_gram
+from buttress.solvers._kernel_columns import move_columns
 from buttress.solvers._lapack import single_product
 from buttress.solvers._low_rank import leading_part
 from buttress.solvers._plane_search import plane_minimum
 from buttress.solvers._sign_certificate import (
+    ROUNDOFF,
     column_sizes,
     measured_rate,
     score_error,
@@ -103,6 +105,97 @@ def test_refined_columns_are_solutions_in_double_precision():
     expected = exact.scores[problem, [0, 1, 2]] + exact.intercept[problem, [0, 1, 2], None]
     assert np.all(found.residual <= 1e-9)
     np.testing.assert_allclose(found.scores + found.intercept[:, None], expected, atol=1e-7)
+
+
+def test_one_model_of_a_path_is_refined_to_double_precision():
+    K, Y, omega = folds_of(3, n=320)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    options = {"weight": None, "n_threads": 2}
+    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched", **options)
+    exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton")
+    for q, index in ((0, 3), (4, 12), (4, 28)):
+        found = paths.last(2).refine(q - 2, index, 1e-9) if q >= 2 else paths.refine(q, index, 1e-9)
+        expected = exact.scores[q, index]
+        np.testing.assert_allclose(found.scores[0, 0], expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(found.coefficients(0)[0] @ geometry.matrix, expected, atol=1e-6)
+        assert found.intercept[0, 0] == pytest.approx(exact.intercept[q, index], rel=1e-6)
+        assert found.converged.all()
+
+
+def test_refinement_that_falls_short_says_so():
+    K, Y, omega = folds_of(3, n=320)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched")
+    assert paths.refine(0, 10, 1e-18) is None
+
+
+def test_refinement_leaves_free_intercepts_alone():
+    K, Y, _ = folds_of(3, n=320, flip_y=0.0)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    omega = np.where(Y[:1] > 0, 0.5 / np.sum(Y[0] > 0), 0.5 / np.sum(Y[0] < 0))
+    paths = solve_problems(geometry, Y[:1], omega, ALPHAS, loss, tol=1e-6, method="batched")
+    low, high = paths.interval[0, 0]
+    assert low < high
+    assert paths.refine(0, 0, 1e-9) is None
+
+
+def test_models_renewed_in_the_same_solve_are_copied():
+    K, Y, omega = folds_of(1)
+    geometry, lambdas = from_gram(K), np.array([1e-2, 8e-3, 1e-5])
+    with ThreadPoolExecutor(1) as pool:
+        solver = KernelColumns(geometry, Y, omega, lambdas, LeakyHockeyStick(), True, 1, pool)
+    models = solver.models
+    models.level[0] = 0
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        part[0] = 7.0
+    one = np.zeros(1, dtype=np.int64)
+    solver._slots(one, one + 1)
+    assert models.source[1] == 0  # borrowed
+    assert models.level[1] == -1
+    solver._slots(np.zeros(3, dtype=np.int64), np.arange(3))
+    assert models.source[:3].tolist() == [0, 1, 2]
+    assert models.level[:3].tolist() == [0, 0, -1]  # the third penalty is too far
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        assert np.all(part[1] == 7.0)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_share_the_columns_of_every_problem(n_threads):
+    problem = np.array([0, 1, 5, 0, 1, 5, 0, 5, 5])
+    shares = _shares(problem, n_threads)
+    assert sorted(np.concatenate(shares).tolist()) == list(range(9))
+    for one in (0, 1, 5):
+        counts = [np.sum(problem[share] == one) for share in shares]
+        assert max(counts) - min(counts) <= 1
+    rows = np.arange(18).reshape(9, 2)
+    parts = [(rows[share], rows[share, 0]) for share in shares]
+    whole, first = _merged(parts, shares)
+    np.testing.assert_array_equal(whole, rows)
+    np.testing.assert_array_equal(first, rows[:, 0])
+
+
+def test_a_single_column_needs_one_thread():
+    assert [share.tolist() for share in _shares(np.array([3]), 4)] == [[0]]
+
+
+def test_steps_that_cancel_are_counted_as_rounding():
+    K, Y, omega = folds_of(6)
+    n, random = len(K), np.random.default_rng(0)
+    matrix = K.astype(np.float32)
+    norm = float(np.sqrt(K.diagonal().max()))
+    d = 1e6 * random.standard_normal((1, n)).astype(np.float32)
+    e = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
+    a, a0, f = np.zeros((1, n), np.float32), np.zeros(1), np.zeros((1, n), np.float32)
+    decrement, swing = np.empty((2, 1))
+    here, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
+    y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
+    q, P, Q = -y * weight, d @ matrix, e @ matrix
+    common = (zero.copy(), P, e, zero.copy(), Q, q, zero, norm, decrement, swing)
+    lam = np.array([1e-4])
+    move_columns(here, y, weight, here, lam, np.inf, a, a0, f, d, *common)
+    drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
+    assert drift > 100 * ROUNDOFF * np.abs(f).max()
+    assert drift <= 10 * ROUNDOFF * swing[0]
 
 
 def test_refinement_stops_when_the_signs_are_settled():

@@ -151,6 +151,9 @@ class LeakyProblem:
 
     def polished(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
         """The solution of problem `q` at one penalty, brought to full precision."""
+        refined = None if paths.refine is None else paths.refine(q, index, self.tol)
+        if refined is not None:
+            return refined
         return polish(
             self.geometry,
             y,

@@ -335,7 +335,7 @@ class _Search:
                 for one in range(number * q, (number + 1) * q)
             ]
             scores[:, number] = self._fold_scores(np.stack(decision, axis=2), test)
-        return _Candidate(problem, r, scores, paths.subset(slice(len(self.folds) * q, None)))
+        return _Candidate(problem, r, scores, paths.last(len(self.folds) * q))
 
     def _fold_scores(self, decision: Array, test: NDArray[Any]) -> Array:
         """Scores of the L models with decision values of shape (L, rows, problems)."""

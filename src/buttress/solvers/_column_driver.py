@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -95,9 +97,38 @@ def batched(
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if fit_intercept:
         _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
-    return Paths(
+    paths = Paths(
         intercept, interval, scores, np.array(weights), None, iterations, converged, "batched"
     )
+    if isinstance(solver, KernelColumns):
+        return replace(paths, refine=_refiner(solver, paths))
+    return paths
+
+
+def _refiner(solver: KernelColumns, paths: Paths) -> Callable[[int, int, float], Paths | None]:
+    """Refinement of single columns; their models are there, a factor of Newton's method is not."""
+
+    def refine(q: int, index: int, tol: float) -> Paths | None:
+        low, high = paths.interval[q, index]
+        if low != high:
+            return None
+        here, one = (np.array([q]), np.array([index])), slice(index, index + 1)
+        start = paths.weights[q, one], paths.intercept[q, one]
+        found = solver.refine(*here, start, tol, np.zeros(1, dtype=bool))
+        if found.residual[0] > tol:
+            return None
+        return Paths(
+            found.intercept[None],
+            np.repeat(found.intercept, 2)[None, None],
+            found.scores[None],
+            found.coef[None],
+            None,
+            paths.iterations[q : q + 1, one],
+            np.ones((1, 1), dtype=bool),
+            "batched",
+        )
+
+    return refine
 
 
 class _Table:

@@ -13,7 +13,7 @@ from buttress._compile import compiled
 from buttress._threads import one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._columns import Columns, solve_columns
-from buttress.solvers._curved_model import empty_models
+from buttress.solvers._curved_model import CurvedModels, copy_model, empty_models
 from buttress.solvers._geometry import Geometry
 from buttress.solvers._kernel_columns import solve_kernel_columns
 from buttress.solvers._low_rank import leading_part
@@ -69,9 +69,10 @@ class KernelColumns:
     ) -> Columns:
         """Solve columns from `start`: coefficients, intercepts, and scores without them."""
         slot = self._slots(problem, index)
+        shares = _shares(problem, self.n_threads)
 
         def run(part: int) -> Columns:
-            mine = slice(part, None, self.n_threads)
+            mine = shares[part]
             found = solve_kernel_columns(
                 self.matrix,
                 self.low_rank,
@@ -83,7 +84,7 @@ class KernelColumns:
                 self.lambdas[index[mine]],
                 self.r,
                 self.fit_intercept,
-                (start[0][mine].copy(), start[1][mine].copy(), start[2][mine].copy()),
+                (start[0][mine], start[1][mine], start[2][mine]),
                 tol,
                 certain_tol is not None,
                 certain_tol or 0.0,
@@ -92,13 +93,13 @@ class KernelColumns:
             return Columns(*found)
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
-        return Columns(*_dealt(parts, len(index)))
+            parts = in_pool(self.pool, run, len(shares))
+        return Columns(*_merged(parts, shares))
 
     def _slots(self, problem: IntArray, index: IntArray) -> IntArray:
         """Where the columns' models are; a column without one borrows that of its neighbour."""
         slots = problem * len(self.lambdas) + index
-        _borrow_models(self.models.source, self.models.level, self.lambdas, slots)
+        _borrow_models(self.models, self.lambdas, slots)
         return slots
 
     def refine(
@@ -111,9 +112,10 @@ class KernelColumns:
     ) -> Refined:
         """Bring columns from near a solution to double precision."""
         slot = self._slots(problem, index)
+        shares = _shares(problem, self.n_threads)
 
         def run(part: int) -> Refined:
-            mine = slice(part, None, self.n_threads)
+            mine = shares[part]
             found = refine_columns(
                 self.geometry.matrix,
                 self.low_rank,
@@ -125,15 +127,15 @@ class KernelColumns:
                 self.lambdas[index[mine]],
                 self.r,
                 self.fit_intercept,
-                (start[0][mine].astype(np.float64), start[1][mine].copy()),
+                (start[0][mine].astype(np.float64), start[1][mine]),
                 tol,
                 signs_only[mine],
             )
             return Refined(*found)
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
-        return Refined(*_dealt(parts, len(index)))
+            parts = in_pool(self.pool, run, len(shares))
+        return Refined(*_merged(parts, shares))
 
 
 class FeatureColumns:
@@ -178,9 +180,10 @@ class FeatureColumns:
         certain_tol: float | None,
     ) -> Columns:
         """Solve columns from `start`: weights and intercepts; the scores follow from them."""
+        shares = _shares(problem, self.n_threads)
 
         def run(part: int) -> Columns:
-            mine = slice(part, None, self.n_threads)
+            mine = shares[part]
             return solve_columns(
                 self.W,
                 self.basis.eigenvalues,
@@ -199,14 +202,20 @@ class FeatureColumns:
             )
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, min(self.n_threads, len(index)))
-        return Columns(*_dealt(parts, len(index)))
+            parts = in_pool(self.pool, run, len(shares))
+        return Columns(*_merged(parts, shares))
 
 
 @compiled()
-def _borrow_models(source: IntArray, level: IntArray, lambdas: Array, slots: IntArray) -> None:
-    """Let columns without a model use that of the nearest penalty, when it is near enough."""
+def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> None:
+    """Let columns without a model use that of the nearest penalty, when it is near enough.
+
+    They get a copy where that model is renewed in the same solve, maybe by another thread.
+    """
+    source, level = models.source, models.level
     count = lambdas.size
+    renewed = np.zeros(source.size, dtype=np.bool_)
+    renewed[slots] = True
     for slot in slots:
         if level[slot] >= 0:
             continue
@@ -218,14 +227,29 @@ def _borrow_models(source: IntArray, level: IntArray, lambdas: Array, slots: Int
             if level[neighbour] >= 0 and ratio < nearest:
                 nearest = ratio
                 source[slot] = neighbour
+    for slot in slots:
+        lender = source[slot]
+        if lender != slot and renewed[lender]:
+            copy_model(models, lender, slot)
 
 
-def _dealt(parts: Sequence[Sequence[Array]], total: int) -> list[Any]:
-    """Put together arrays of which part k has the rows k, k + len(parts), ..."""
+def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
+    """Which columns each thread takes: those of one problem in turn, for they are as much work."""
+    turn = np.empty_like(problem)
+    for one in np.unique(problem):
+        mine = problem == one
+        turn[mine] = one + np.arange(np.sum(mine))
+    shares = [np.flatnonzero(turn % n_threads == part) for part in range(n_threads)]
+    return [share for share in shares if len(share)]
+
+
+def _merged(parts: Sequence[Sequence[Array]], shares: list[IntArray]) -> list[Any]:
+    """Put together arrays of which each part has the rows of its share."""
     merged = []
+    total = sum(map(len, shares))
     for pieces in zip(*parts, strict=True):
         whole = np.empty((total, *pieces[0].shape[1:]), dtype=pieces[0].dtype)
-        for part, piece in enumerate(pieces):
-            whole[part :: len(parts)] = piece
+        for share, piece in zip(shares, pieces, strict=True):
+            whole[share] = piece
         merged.append(whole)
     return merged

@@ -75,6 +75,15 @@ def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
     )
 
 
+@compiled()
+def copy_model(models: CurvedModels, lender: int, slot: int) -> None:
+    """Give the column of `slot` the model of another one as its own."""
+    models.source[slot], models.level[slot] = slot, models.level[lender]
+    models.weight[slot] = models.weight[lender]
+    models.packed[slot], models.mean[slot] = models.packed[lender], models.mean[lender]
+    models.inner[slot], models.lift[slot] = models.inner[lender], models.lift[lender]
+
+
 @compiled(fastmath=FAST)
 def _change_packed(
     factor: Array, m: int, rows: IntArray, changes: Array, count: int, packed: Array, mean: Array

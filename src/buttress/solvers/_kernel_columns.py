@@ -27,8 +27,10 @@ from buttress.solvers._sign_certificate import (
     score_rounding,
 )
 
-# Iterations after which scores are recomputed from the coefficients.
+# Iterations after which scores are recomputed from the coefficients, and their rounding, as a
+# share of the largest, with which it is done at once.
 _REFRESH = 12
+_STALE = 1e-5
 # Iterations without a decrease to half after which a column is given up in single precision.
 _PATIENCE = 30
 # Factor by which the curvature of a row may differ from its model's, and for columns whose
@@ -67,13 +69,16 @@ def move_columns(
     Q: Array,
     q: Array,
     slope0: Array,
+    row_norm: float,
     decrement: Array,
+    swing: Array,
 ) -> None:
     """Move the columns `at` to the minimum over the plane of `d` and `e`; `e` becomes the step.
 
     `a`, `a0`, `f`, `e`, `e0` and `Q` have all columns, the other arrays only these. `P` is ``K d``
     (it becomes ``K d + d0``), `Q` is ``K e + e0``; `decrement` is what the gradient promises along
-    `d`, and at the minimum of a quadratic model in the plane.
+    `d`, and at the minimum of a quadratic model in the plane. `swing` bounds the changes of the
+    scores that were added up: no score of a step is larger than its norm times `row_norm`.
     """
     zero = np.float32(0.0)
     n = f.shape[1]
@@ -114,6 +119,8 @@ def move_columns(
             (two_lam * dd, two_lam * de, two_lam * ee),
         )
         decrement[k] = max(abs(qd + slope0[k] * d0[k]), promise)
+        swing[k] = abs(first) * (row_norm * np.sqrt(max(dd, 0.0)) + abs(d0[k]))
+        swing[k] += abs(second) * (row_norm * np.sqrt(max(ee, 0.0)) + abs(e0[here]))
         c1, c2 = np.float32(first), np.float32(second)
         for i in range(n):
             last[i] = c1 * step[i] + c2 * last[i]
@@ -195,7 +202,8 @@ def solve_kernel_columns(
     converged, doubtful = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
     before, earlier, least = np.full(k, np.inf), np.full(k, np.inf), np.full(k, np.inf)
     since, slack = np.zeros(k, dtype=np.int64), np.full(k, SLACK)
-    drift = np.zeros(k)  # sizes of the scores that were added up since they were recomputed
+    # Sizes of the scores that were added up since they were recomputed, and whether they show.
+    drift, stale = np.zeros(k), np.zeros(k, dtype=np.bool_)
     for j in range(k):
         if models.source[slot[j]] != slot[j]:
             slack[j] = np.inf  # a model that is borrowed is good enough for one step
@@ -214,7 +222,7 @@ def solve_kernel_columns(
             balance_intercepts(f, y, omega, problem, few, r, a0)
             set_rows(low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, *rows)
         d, P = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
-        d0, promise, decrements = np.empty((3, count))
+        d0, promise, decrements, swings = np.empty((4, count))
         set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, d, d0, promise)
         single_product(d, False, matrix, False, P)
         move_columns(
@@ -235,7 +243,9 @@ def solve_kernel_columns(
             Q,
             q,
             sums[0],
+            low_rank.norm,
             decrements,
+            swings,
         )
         staying = 0
         for j in range(count):
@@ -245,10 +255,12 @@ def solve_kernel_columns(
             rate = measured_rate(decrement, before[c], earlier[c])
             left = decrement * rate / (1.0 - rate)
             enough = tol
+            drift[c] += swings[j]
             if certify:
                 held_out, largest, norm = column_sizes(f[c], a[c], omega[mine[j]])
                 drift[c] += largest
                 rounding = score_rounding(low_rank.norm, norm) + ROUNDOFF * drift[c]
+                stale[c] = ROUNDOFF * drift[c] > _STALE * largest
                 certain = held_out > score_error(left, penalty[j], low_rank.norm) + rounding
                 whole = np.isinf(held_out)
                 if certain:
@@ -270,11 +282,12 @@ def solve_kernel_columns(
         live = live[:staying]
         if staying == 0:
             break
-        if iteration % _REFRESH == 1:
-            # Scores are updated step by step: take rounding out now and then, and soon after a
-            # start whose coefficients may have been much larger.
-            _recompute_scores(matrix, a, a0, live, f)
-            drift[live] = 0.0
+        # Scores are updated step by step: take rounding out now and then, soon after a start
+        # whose coefficients may have been much larger, and after changes that cancelled.
+        old = live if iteration % _REFRESH == 1 else live[stale[live]]
+        if old.size > 0:
+            _recompute_scores(matrix, a, a0, old, f)
+            drift[old] = 0.0
     if not certify:
         # A rough solution is where others start; what it came by may have been much larger.
         _recompute_scores(matrix, a, a0, np.arange(k), f)

@@ -35,6 +35,9 @@ class Paths:
         "newton" or "batched".
     features : array of shape (n, m) or None
         The rows to which `weights` belong, from which scores that are not given follow.
+    refine : callable or None
+        From a problem, the index of a penalty and a tolerance to that solution in double
+        precision, or to None where it was not reached.
     """
 
     intercept: Array
@@ -46,6 +49,7 @@ class Paths:
     converged: BoolArray
     method: str
     features: Array | None = None
+    refine: Callable[[int, int, float], Paths | None] | None = None
 
     @property
     def scores(self) -> Array:
@@ -64,8 +68,9 @@ class Paths:
         weights = np.asarray(self.weights[q], dtype=np.float64)
         return weights if self.basis is None else self.basis.coefficients(weights)
 
-    def subset(self, problems: slice) -> Paths:
-        """Some of the problems."""
+    def last(self, first: int) -> Paths:
+        """The problems from `first` on."""
+        problems, refine = slice(first, None), self.refine
         return Paths(
             self.intercept[problems],
             self.interval[problems],
@@ -76,6 +81,7 @@ class Paths:
             self.converged[problems],
             self.method,
             self.features,
+            None if refine is None else lambda q, index, tol: refine(first + q, index, tol),
         )
 
 

@@ -147,7 +147,7 @@ def refine_columns(
                 exact = (1.0 - rest[i] * model_weight[i]) * q[c, i]
                 damped[j, i] = exact
                 sums[3, j] += exact
-        step, (d0, promise, decrements) = np.empty_like(single_q), np.empty((3, staying))
+        step, (d0, promise, decrements, swings) = np.empty_like(single_q), np.empty((4, staying))
         set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, step, d0, promise)
         d = step.astype(np.float64)
         P = np.dot(d, K)
@@ -169,7 +169,9 @@ def refine_columns(
             Q,
             q[live],
             sums[0],
+            low_rank.norm,
             decrements,
+            swings,
         )
         for j in range(staying):
             c, decrement = live[j], max(decrements[j], promise[j])
