@@ -132,6 +132,21 @@ def test_linear_problems_of_any_scale_and_shape(shape, scale, alpha):
     )
 
 
+@pytest.mark.parametrize("shape", [(120, 8), (60, 100), (50, 50)])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("every", [2, 1000])
+def test_features_of_different_scales_keep_the_certificate(shape, scale, every):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=shape)
+    y = np.where(X[:, :3].sum(axis=1) + rng.normal(size=shape[0]) > 0, 1, -1)
+    X[:, ::every] *= scale
+    for alpha in (1.0, 1e-3, 1e-7):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = LeakyHockeyStickClassifier(alpha, kernel="linear").fit(X, y)
+        assert model.duality_gap_ <= 1e-8 * (1 + abs(model.objective_))
+
+
 def test_equal_classes_at_a_large_penalty_have_an_interval_of_intercepts():
     X = np.array([[1.0], [-1.0], [1.0], [-1.0]])
     y = np.array([-1, -1, 1, 1])

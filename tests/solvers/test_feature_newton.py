@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._feature_hessian import add_products, change_products, set_products
+from buttress.solvers._cholesky import row_length
+from buttress.solvers._feature_hessian import (
+    SMALLEST_RIDGE,
+    add_products,
+    change_products,
+    factorise,
+    set_products,
+)
 from buttress.solvers._feature_newton import (
     _common_change,
+    _lost_curvature,
     feature_path,
     interpreted_feature_path,
 )
@@ -274,3 +282,20 @@ def test_correlated_features_converge_at_every_penalty():
             loss = LeakyHockeyStick(r)
             paths = solve_problems(geometry, y[None], omega, alphas, loss, tol=1e-6, max_iter=1000)
             assert paths.converged.all()
+
+
+def test_curvature_lost_is_the_leverage_of_rows_that_became_flat():
+    random = np.random.default_rng(0)
+    size, m, lam = 5, 40, 0.1
+    Z, omega = random.standard_normal((size, m)), np.full(m, 1.0 / m)
+    used = random.uniform(0.1, 1.0, m)
+    kappa = np.where(np.arange(m) % 10 == 3, 0.0, used)
+    H = np.zeros((size + 2, size + 2))
+    H[:size, :size] = (Z * (omega * used)) @ Z.T
+    factor, scale = np.zeros((size, row_length(size, 8))), np.zeros(size)
+    assert factorise(H, lam, size - 1, factor, scale) == SMALLEST_RIDGE
+    penalised = H[:size, :size] + 2.0 * lam * np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+    flat = Z[:, 3::10]
+    leverage = omega[0] * used[3::10] * np.sum(flat * np.linalg.solve(penalised, flat), axis=0)
+    found = _lost_curvature(Z, omega, used, kappa, factor, scale, np.zeros((1, size)))
+    assert found == pytest.approx(leverage.sum(), rel=1e-9)

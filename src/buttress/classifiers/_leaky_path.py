@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,10 @@ from buttress.solvers.duality import certify, few_models, has_dual, kkt_residual
 from buttress.solvers.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
+# Shares of the tolerance to which a model is brought whose duality gap is above it, in so many
+# steps: rounding may leave nothing to gain.
+_TIGHTER = (1e-3, 1e-6)
+_MORE_STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +153,40 @@ class LeakyProblem:
             "mm",
         )
 
-    def polished(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
-        """The solution of problem `q` at one penalty, brought to full precision."""
-        refined = None if paths.refine is None else paths.refine(q, index, self.tol)
-        if refined is not None:
-            return refined
+    def finished(
+        self, y: Array, alpha: float, paths: Paths, q: int, index: int, *, precise: bool
+    ) -> RegularizationPath:
+        """The model of problem `q` at one penalty, with a certificate that meets the tolerance.
+
+        Parameters
+        ----------
+        precise : bool
+            Whether `paths` has it to full precision already.
+        """
+        alphas = np.array([alpha])
+        if not precise:
+            refined = None if paths.refine is None else paths.refine(q, index, self.tol)
+            steps = self.max_iter
+            paths = refined or self._polished(y, alpha, paths, q, index, self.tol, steps)
+            q, index = 0, 0
+        model = self.certified(y, alphas, paths, q)
+        for tighter in _TIGHTER:
+            if model.gap <= self.tol * (1.0 + abs(model.objective)):
+                break
+            # Slopes can be right to the tolerance and the gap not be: it counts their errors
+            # times the largest rows, over the penalty.
+            steps = min(self.max_iter, _MORE_STEPS)
+            paths = self._polished(y, alpha, paths, q, index, tighter * self.tol, steps)
+            q, index = 0, 0
+            better = self.certified(y, alphas, paths, 0)
+            if better.gap < model.gap:
+                model = replace(better, converged=model.converged | better.converged)
+        return model
+
+    def _polished(
+        self, y: Array, alpha: float, paths: Paths, q: int, index: int, tol: float, max_iter: int
+    ) -> Paths:
+        """Newton's method for problem `q` at one penalty, from the solution that there is."""
         return polish(
             self.geometry,
             y,
@@ -162,8 +195,8 @@ class LeakyProblem:
             self.loss,
             (paths.coefficients(q)[index], float(paths.intercept[q, index])),
             fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            tol=tol,
+            max_iter=max_iter,
         )
 
     def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:

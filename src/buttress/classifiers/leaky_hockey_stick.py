@@ -329,16 +329,11 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         omegas = np.tile(problem.omega, (len(targets), 1))
         alphas = np.array([alpha])
         paths = problem.solve(targets, omegas, alphas)
-        if paths.method == "batched":
-            finished = [
-                problem.polished(target, alpha, paths, q, 0) for q, target in enumerate(targets)
-            ]
-            models = [
-                problem.certified(target, alphas, path, 0)
-                for target, path in zip(targets, finished, strict=True)
-            ]
-        else:
-            models = [
-                problem.certified(target, alphas, paths, q) for q, target in enumerate(targets)
-            ]
+        precise = paths.method != "batched"
+        models = [
+            problem.certified(target, alphas, paths, q)
+            if paths.method == "mm"
+            else problem.finished(target, alpha, paths, q, 0, precise=precise)
+            for q, target in enumerate(targets)
+        ]
         self._store_paths(data, kernel, models, paths.method)

@@ -261,11 +261,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         if paths.method == "mm":
             models = [one.at(index) for one in path]
         else:
-            chosen = alphas[index : index + 1]
             models = [
-                problem.certified(
-                    y, chosen, problem.polished(y, float(chosen[0]), paths, q, index), 0
-                )
+                problem.finished(y, self.alpha_, paths, q, index, precise=False)
                 for q, y in enumerate(targets)
             ]
         self._store_paths(data, problem.kernel, models, paths.method)

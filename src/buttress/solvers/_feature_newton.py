@@ -55,6 +55,8 @@ _CONTRACTION = 0.1
 # the step itself, away from zero; a step is the last one only after one that left such a share.
 _MARGIN = 100.0
 _SMALLEST_MARGIN = 10.0
+# Nor is it after one that made rows flat which had so large a share of the curvature.
+_LOST = 0.5
 _SETTLING = 0.5
 
 
@@ -145,6 +147,26 @@ def _safe_share(
         else:
             return share
     return low
+
+
+@register_jitable
+def _lost_curvature(
+    Z: Array, omega: Array, used: Array, kappa: Array, factor: Array, scale: Array, right: Array
+) -> float:
+    """The share of the Hessian along their own rows that rows had which are flat now, in total.
+
+    A step with that Hessian is too short by up to as much. Overwrites `right`.
+    """
+    total = 0.0
+    for i in range(kappa.size):
+        if kappa[i] == 0.0 and used[i] > 0.0:
+            right[0] = Z[:, i]
+            solve(factor, scale, right)
+            share = 0.0
+            for k in range(len(Z)):
+                share += Z[k, i] * right[0, k]
+            total += omega[i] * used[i] * share
+    return total
 
 
 def feature_path(
@@ -337,8 +359,10 @@ def feature_path(
                 settled = _smallest_size(np.dot(w + right[0], Z_out)) > margin * moved
                 # The scaling tail needs precision.
                 if settled and not (tail_exponent > 0.0 and np.min(u) >= 1.0):
-                    w = w + right[0]
-                    break
+                    last = w + right[0]
+                    if _lost_curvature(Z, omega, curvature, kappa, factor, scale, right) <= _LOST:
+                        w = last
+                        break
         solutions[step, :size] = w
         intervals[step] = solutions[step, p]
         residuals[step] = error

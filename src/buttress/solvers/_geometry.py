@@ -14,6 +14,9 @@ from buttress._arrays import Array
 # Below this share of n a rank makes features cheaper, and far better conditioned.
 _LOW_RANK = 0.4
 
+# Ratio of singular values below which features are not turned into a Gram matrix.
+_UNEVEN = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class Eigenbasis:
@@ -151,6 +154,8 @@ def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometr
     scale = float(np.einsum("ij,ij->", features, features)) / len(X)
     features /= np.sqrt(scale)
     back = right[keep].T / np.sqrt(scale)
-    if features.shape[1] > _LOW_RANK * len(X):
+    # A Gram matrix has the singular values squared, and rounding in proportion to the largest.
+    even = singular[keep][-1] > _UNEVEN * singular[0]
+    if even and features.shape[1] > _LOW_RANK * len(X):
         return Geometry(features @ features.T, True, scale, None, center)
     return Geometry(features, False, scale, back, center)
