@@ -56,7 +56,7 @@ def one_split(X: Any, y: Any, train: Any, test: Any, noise: float, seed: int) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--splits", type=int, default=100)
+    parser.add_argument("--splits", type=int, default=400)
     parser.add_argument("--docs", action="store_true", help="write the tables of the docs")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
