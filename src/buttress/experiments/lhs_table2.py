@@ -192,8 +192,8 @@ EXPERIMENT = Experiment(
         "The set printed as Spectf with 80 rows and 22 features is SPECT.train; Musk has 476 "
         "rows here, 475 in the paper.",
         "Runs: 100, as in the paper. The runs of the paper's own algorithm are older than the "
-        "others; its code has not changed since. Our times are of an earlier and slower state of "
-        "our solver.",
+        "others, its code has not changed since; the times are newer than the errors, and of a "
+        "faster solver.",
         "The paper prints standard errors; they equal pooled binomial errors, so the overlap of "
         "the splits is not in them.",
     ),

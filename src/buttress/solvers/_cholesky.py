@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, register_jitable
 
 from buttress._arrays import Array
@@ -49,6 +50,8 @@ def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm 
     The rows are those from `low` on, the line is at `column`, and the factor of row p for row j
     is ``a[p, j]``.
     """
+    if a.layout != "C":
+        raise TypingError("rows must follow each other in memory")
     word = types.intp
     signature = types.void(a, word, word, word, word)
 
