@@ -33,7 +33,7 @@ __all__ = ["Paths", "polish", "solve_problems"]
 
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
 _NEWTON_ROWS = 260
-_NEWTON_FEATURES = 150
+_NEWTON_FEATURES = 200
 _NEWTON_ITERATIONS = 100
 
 
