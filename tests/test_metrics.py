@@ -226,6 +226,8 @@ def test_confidence_comes_from_scores_or_probabilities():
         (lambda: reject_risk([0], [0], [0], 0.2, sample_weight=[1, 2]), "2 entries"),
         (lambda: reject_risk([0], [0], [0], 0.2, sample_weight=[-1]), "non-negative"),
         (lambda: rejection_rate([]), "empty"),
+        (lambda: accepted_accuracy(["a", "b"], [1, 2], [0, 0]), "Mix of label.*'a' in y"),
+        (lambda: reject_risk([1, 2], np.array(["1", "2"], object), [0, 0], 0.2), "Mix of label"),
         (lambda: risk_coverage_curve([0], [0], [np.nan]), "no NaN"),
         (lambda: reject_scorer(0.0), r"d=0.0.*\(0, 0.5\]"),
         (lambda: reject_scorer(True), "d=True"),
@@ -235,3 +237,9 @@ def test_confidence_comes_from_scores_or_probabilities():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_stands_in_rejected_rows_does_not_matter():
+    answers_of_text = np.array(["a", None, "b"], dtype=object)
+    assert accepted_accuracy(["a", "b", "b"], answers_of_text, [0, 1, 0]) == 1.0
+    assert reject_risk(["a", "b"], [0, 0], [1, 1], 0.2) == pytest.approx(0.2)

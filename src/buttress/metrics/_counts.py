@@ -168,8 +168,19 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
     pred = column_or_1d(np.ma.getdata(pred) if isinstance(pred, np.ma.MaskedArray) else pred)
     rejected = np.zeros(len(pred), dtype=bool) if rejected is None else _booleans(rejected)
     check_consistent_length(y, pred, rejected)
-    wrong = np.asarray(y != pred, dtype=bool) & ~rejected
+    answered = ~rejected
+    if answered.any() and _are_text(y[answered]) != _are_text(pred[answered]):
+        first, answer = y[answered].tolist()[0], pred[answered].tolist()[0]
+        raise ValueError(
+            f"Mix of label input types (string and number): {first!r} in y, {answer!r} in pred."
+        )
+    wrong = np.asarray(y != pred, dtype=bool) & answered
     return _Outcome(wrong, rejected, _weights(sample_weight, len(y)))
+
+
+def _are_text(labels: Any) -> bool:
+    """Whether labels are strings, whatever the type of their array."""
+    return labels.dtype.kind in "US" or isinstance(labels[0], str)
 
 
 def _booleans(rejected: Any) -> BoolArray:
