@@ -314,12 +314,10 @@ def _centre_free_intercepts(
             continue
         flat = geometry.similarity_product(pull)
         held = omega[q] > 0
-        for index, lam in enumerate(lambdas):
-            g = flat / (2.0 * lam)
-            low = float(np.max(-1.0 - g[held & (Y[q] < 0)]))
-            high = float(np.min(1.0 - g[held & (Y[q] > 0)]))
-            if low > high:
-                break
-            scores[q, index] = g
-            intercept[q, index] = 0.5 * (low + high)
-            interval[q, index] = low, high
+        share = 0.5 / lambdas
+        low = -1.0 - share * np.min(flat[held & (Y[q] < 0)])
+        high = 1.0 - share * np.max(flat[held & (Y[q] > 0)])
+        free = low <= high
+        scores[q, free] = np.outer(share[free], flat)
+        intercept[q, free] = 0.5 * (low + high)[free]
+        interval[q, free] = np.stack([low, high], axis=1)[free]

@@ -235,10 +235,10 @@ def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> Non
 
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
     """Which columns each thread takes: those of one problem in turn, for they are as much work."""
+    order = np.argsort(problem, kind="stable")
+    ordered = problem[order]
     turn = np.empty_like(problem)
-    for one in np.unique(problem):
-        mine = problem == one
-        turn[mine] = one + np.arange(np.sum(mine))
+    turn[order] = ordered + np.arange(len(order)) - np.searchsorted(ordered, ordered)
     shares = [np.flatnonzero(turn % n_threads == part) for part in range(n_threads)]
     return [share for share in shares if len(share)]
 
