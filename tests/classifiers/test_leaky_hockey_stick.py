@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import LeakyHockeyStickClassifier
+from buttress.classifiers._leaky_path import make_problem
+from buttress.losses import LeakyHockeyStick
 from buttress.solvers.duality import constrained_form
 
 
@@ -438,3 +441,21 @@ def test_fits_and_predicts():
     model = LeakyHockeyStickClassifier(1e-3).fit(X, y)
     assert model.score(X, y) > 0.7
     assert set(model.predict(X)) <= {-1, 1}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_certificates_divided_among_threads_are_those_of_one(kernel):
+    X, y = make_classification(700, 5, flip_y=0.1, random_state=0)
+    model = LeakyHockeyStickClassifier(kernel=kernel, gamma=0.5, n_jobs=1)
+    data = model._training_set(X, y, None)
+    problem = make_problem(model, data, model._make_kernel(data), LeakyHockeyStick())
+    target, alphas = data.targets.T, np.logspace(0, -5, 100)
+    paths = problem.solve(target, problem.omega[None], alphas)
+    one = problem.certified(target[0], alphas, paths, 0)
+    two = replace(problem, n_jobs=2).certified(target[0], alphas, paths, 0)
+    for name, value in vars(one).items():
+        if value is None:
+            assert getattr(two, name) is None
+        else:
+            assert len(value) == 100
+            np.testing.assert_allclose(getattr(two, name), value, rtol=1e-9, atol=1e-11)

@@ -11,12 +11,14 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
 from buttress.classifiers._kernel_source import gram_matrix
 from buttress.classifiers._training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers._geometry import Geometry, from_gram, from_rows
 from buttress.solvers._mm import majorise_minimise_path
+from buttress.solvers._paths import in_threads
 from buttress.solvers.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.spectral import Paths, polish, solve_problems
 
@@ -25,6 +27,8 @@ SOLVERS = ("auto", "newton", "batched", "mm")
 # steps: rounding may leave nothing to gain.
 _TIGHTER = (1e-3, 1e-6)
 _MORE_STEPS = 4
+# Scores a thread, at least, when certificates are divided among threads.
+_MANY_SCORES = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,16 @@ class RegularizationPath:
             name: None if value is None else value[pick] for name, value in vars(self).items()
         }
         return RegularizationPath(**parts)
+
+    @classmethod
+    def joined(cls, parts: list[RegularizationPath]) -> RegularizationPath:
+        """One path of several that follow each other."""
+        columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+        whole: dict[str, Any] = {
+            name: None if values[0] is None else np.concatenate(values)
+            for name, values in columns.items()
+        }
+        return cls(**whole)
 
     # what the estimator base reads of a solution
     @property
@@ -201,20 +215,37 @@ class LeakyProblem:
 
     def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:
         """Models of problem `q` on all rows, with certificates recomputed in float64."""
-        geometry, omega = self.geometry, self.omega
-        intercepts: Array = np.asarray(paths.intercept[q], dtype=np.float64)
-        intervals = paths.interval[q]
-        scores: Array = np.asarray(paths.scores_at(q), dtype=np.float64)
-        weights = paths.coefficients(q)
+        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = min(n_threads, len(alphas), len(alphas) * len(y) // _MANY_SCORES)
+        if n_threads <= 1:
+            return self._certified(y, alphas, paths, q, slice(None))
+        ends = np.linspace(0, len(alphas), n_threads + 1).astype(int).tolist()
+        with one_blas_thread():
+            parts = in_threads(
+                lambda k: self._certified(y, alphas, paths, q, slice(ends[k], ends[k + 1])),
+                range(n_threads),
+                n_threads,
+            )
+        return RegularizationPath.joined(parts)
+
+    def _certified(
+        self, y: Array, alphas: Array, paths: Paths, q: int, part: slice
+    ) -> RegularizationPath:
+        """The part of the path that has the penalties ``alphas[part]``."""
+        geometry, omega, alphas = self.geometry, self.omega, alphas[part]
+        intercepts: Array = np.asarray(paths.intercept[q, part], dtype=np.float64)
+        intervals = paths.interval[q, part]
+        scores: Array = np.asarray(paths.scores_at(q, part=part), dtype=np.float64)
+        weights = paths.coefficients(q, part)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
             dual = np.empty(scores.shape)
-            for part in few_models(scores.shape):
-                slopes = self.loss.derivative(y * (scores[part] + intercepts[part, None]))
-                np.divide(-omega * y * slopes, 2.0 * alphas[part, None], out=dual[part])
+            for few in few_models(scores.shape):
+                slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))
+                np.divide(-omega * y * slopes, 2.0 * alphas[few, None], out=dual[few])
             if geometry.back is not None:
                 coefs = weights @ geometry.back.T
             else:
@@ -272,8 +303,8 @@ class LeakyProblem:
             coefs=coefs,
             objectives=objectives,
             gaps=gaps,
-            n_iter=paths.iterations[q],
-            converged=paths.converged[q] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
+            n_iter=paths.iterations[q, part],
+            converged=paths.converged[q, part] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
         )
 
 

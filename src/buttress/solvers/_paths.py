@@ -56,16 +56,19 @@ class Paths:
         """f at all rows, shape (q, L, n)."""
         return np.stack([self.scores_at(q) for q in range(len(self.intercept))])
 
-    def scores_at(self, q: int, rows: Any = slice(None)) -> Array:
-        """f of problem `q` at some of the rows, without the intercept, shape (L, rows)."""
-        if self.given_scores is not None:
-            return np.asarray(self.given_scores[q][:, rows])
-        assert self.features is not None
-        return np.asarray(self.weights[q] @ self.features[rows].T)
+    def scores_at(self, q: int, rows: Any = slice(None), part: slice = slice(None)) -> Array:
+        """f of problem `q` at some of the rows, without the intercept, shape (L, rows).
 
-    def coefficients(self, q: int) -> Array:
+        `part` are the penalties that are wanted.
+        """
+        if self.given_scores is not None:
+            return np.asarray(self.given_scores[q][part, rows])
+        assert self.features is not None
+        return np.asarray(self.weights[q][part] @ self.features[rows].T)
+
+    def coefficients(self, q: int, part: slice = slice(None)) -> Array:
         """Coefficients of problem `q` in the geometry's coordinates, shape (L, m), float64."""
-        weights = np.asarray(self.weights[q], dtype=np.float64)
+        weights = np.asarray(self.weights[q][part], dtype=np.float64)
         return weights if self.basis is None else self.basis.coefficients(weights)
 
     def last(self, first: int) -> Paths:
