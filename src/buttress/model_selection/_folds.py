@@ -67,9 +67,9 @@ def classification_folds(
         folds = [(_left(train, rows), _left(test, rows)) for train, test in folds]
     if not folds:
         raise ValueError(f"cv={cv!r} gives no folds.")
-    classes = np.unique(y)
+    classes, codes = np.unique(y, return_inverse=True)
     for number, (train, test) in enumerate(folds):
-        missing = np.setdiff1d(classes, y[train])
+        missing = classes[np.bincount(codes[train], minlength=len(classes)) == 0]
         if len(missing):
             raise ValueError(
                 f"Fold {number} of cv={cv!r} has no training rows of class "

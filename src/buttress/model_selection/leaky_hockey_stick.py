@@ -36,6 +36,8 @@ from buttress.solvers.spectral import Paths
 _DEFAULT_DECADES = (0.0, -7.0)
 # Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
 _PATH_TOL = 1e-6
+# And where folds need no more than signs, along the refit's path alone.
+_KEPT_TOL = 1e-5
 
 
 class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
@@ -226,7 +228,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         with threads, progress(type(self).__name__, total, self.verbose) as advance:
             for j, width in enumerate(widths):
                 kernel = self._make_kernel(data, gamma=width)
-                problem = make_problem(self, data, kernel, None, path_tol=_PATH_TOL)
+                problem = make_problem(self, data, kernel, None, path_tol=search.path_tol)
                 for i, r in enumerate(exponents):
                     found = search.run(problem, make_loss(self.loss, r), r, advance)
                     table[i, j] = found.scores
@@ -317,13 +319,21 @@ class _Search:
         self.omegas = np.repeat(omegas, data.n_problems, axis=0)
         self.targets = np.tile(data.targets.T, (len(folds) + 1, 1))
 
+    @property
+    def signs_suffice(self) -> bool:
+        """The accuracy of two classes on the folds asks for no more than signs."""
+        return bool(self.data.n_problems == 1 and self.estimator.scoring == "accuracy")
+
+    @property
+    def path_tol(self) -> float:
+        return _KEPT_TOL if self.signs_suffice else _PATH_TOL
+
     def run(self, problem: LeakyProblem, loss: Any, r: float, advance: Any) -> _Candidate:
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = LeakyProblem(**{**vars(problem), "loss": loss})
         q = self.data.n_problems
-        # The accuracy of two classes on the folds asks for no more than signs.
         signs_only = np.arange(len(self.targets)) < len(self.folds) * q
-        signs_only &= q == 1 and self.estimator.scoring == "accuracy"
+        signs_only &= self.signs_suffice
         paths = problem.solve(self.targets, self.omegas, self.alphas, advance, signs_only)
         scores = np.empty((len(self.alphas), len(self.folds)))
         for number, (_, test) in enumerate(self.folds):
