@@ -167,32 +167,25 @@ class LeakyProblem:
             "mm",
         )
 
-    def finished(
-        self, y: Array, alpha: float, paths: Paths, q: int, index: int, *, precise: bool
-    ) -> RegularizationPath:
-        """The model of problem `q` at one penalty, with a certificate that meets the tolerance.
+    def refined(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
+        """The solution of problem `q` at one penalty of a path, brought to full precision."""
+        found = None if paths.refine is None else paths.refine(q, index, self.tol)
+        return found or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
 
-        Parameters
-        ----------
-        precise : bool
-            Whether `paths` has it to full precision already.
+    def finished(self, y: Array, alpha: float, found: Paths, q: int = 0) -> RegularizationPath:
+        """The model of problem `q` of solutions at one penalty, and its certificate.
+
+        Slopes can be right to the tolerance and the duality gap not be: it counts their errors
+        times the largest rows, over the penalty. Then the model is solved more precisely.
         """
         alphas = np.array([alpha])
-        if not precise:
-            refined = None if paths.refine is None else paths.refine(q, index, self.tol)
-            steps = self.max_iter
-            paths = refined or self._polished(y, alpha, paths, q, index, self.tol, steps)
-            q, index = 0, 0
-        model = self.certified(y, alphas, paths, q)
-        for tighter in _TIGHTER:
+        model = self.certified(y, alphas, found, q)
+        steps = min(self.max_iter, _MORE_STEPS)
+        for share in _TIGHTER:
             if model.gap <= self.tol * (1.0 + abs(model.objective)):
                 break
-            # Slopes can be right to the tolerance and the gap not be: it counts their errors
-            # times the largest rows, over the penalty.
-            steps = min(self.max_iter, _MORE_STEPS)
-            paths = self._polished(y, alpha, paths, q, index, tighter * self.tol, steps)
-            q, index = 0, 0
-            better = self.certified(y, alphas, paths, 0)
+            found, q = self._polished(y, alpha, found, q, 0, share * self.tol, steps), 0
+            better = self.certified(y, alphas, found, q)
             if better.gap < model.gap:
                 model = replace(better, converged=model.converged | better.converged)
         return model

@@ -329,11 +329,13 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         omegas = np.tile(problem.omega, (len(targets), 1))
         alphas = np.array([alpha])
         paths = problem.solve(targets, omegas, alphas)
-        precise = paths.method != "batched"
-        models = [
-            problem.certified(target, alphas, paths, q)
-            if paths.method == "mm"
-            else problem.finished(target, alpha, paths, q, 0, precise=precise)
-            for q, target in enumerate(targets)
-        ]
+        models = []
+        for q, target in enumerate(targets):
+            if paths.method == "mm":
+                models.append(problem.certified(target, alphas, paths, q))
+            elif paths.method == "batched":
+                refined = problem.refined(target, alpha, paths, q, 0)
+                models.append(problem.finished(target, alpha, refined))
+            else:
+                models.append(problem.finished(target, alpha, paths, q))
         self._store_paths(data, kernel, models, paths.method)

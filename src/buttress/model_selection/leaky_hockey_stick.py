@@ -264,7 +264,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
             models = [one.at(index) for one in path]
         else:
             models = [
-                problem.finished(y, self.alpha_, paths, q, index, precise=False)
+                problem.finished(y, self.alpha_, problem.refined(y, self.alpha_, paths, q, index))
                 for q, y in enumerate(targets)
             ]
         self._store_paths(data, problem.kernel, models, paths.method)

@@ -32,7 +32,7 @@ from buttress.solvers._feature_hessian import (
     solve,
 )
 from buttress.solvers._feature_slopes import compare_slopes, set_slopes
-from buttress.solvers._newton import best_intercept
+from buttress.solvers._loss_at_margins import best_intercept
 
 _BISECTIONS = 60
 # Below this change of the slopes the first few Newton steps need no safeguard.

@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.solvers._newton import slope_and_curvature
+from buttress.solvers._loss_at_margins import slope_and_curvature
 
 
 def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:

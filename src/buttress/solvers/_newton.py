@@ -1,11 +1,10 @@
 """Newton's method along a regularisation path, for one convex margin loss with curvature.
 
 The same source runs compiled (leaky hockey stick family, passed as its exponent r) and
-interpreted (a user's loss object): `slope_and_curvature` and `mean_value` have an
-implementation for each. Names follow the note on the leaky hockey stick: `t` is minus the
-derivative of the loss, `kappa` its curvature, `omega` the normalised row weight (zero for rows
-that are held out), `A` the rows whose loss is curved. The Newton equations have the
-Cholesky-friendly matrix ``I + D K_AA D``.
+interpreted (a user's loss object); see `_loss_at_margins`. Names follow the note on the leaky
+hockey stick: `t` is minus the derivative of the loss, `kappa` its curvature, `omega` the
+normalised row weight (zero for rows that are held out), `A` the rows whose loss is curved. The
+Newton equations have the Cholesky-friendly matrix ``I + D K_AA D``.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 from buttress.solvers._cholesky import factorise, row_length, solve
+from buttress.solvers._loss_at_margins import best_intercept, mean_value, slope_and_curvature
 from buttress.solvers._smo_kernels import add_rows
 
 _HALVINGS = 40
@@ -29,83 +28,6 @@ _MARGIN = 20.0
 _SETTLING = 0.5
 # For signs a factor serves once more after a step that left so small a share of its change.
 _CONTRACTION = 0.2
-
-
-def slope_and_curvature(loss: Any, u: Array) -> tuple[Array, Array]:
-    """Minus the derivative, and the curvature, at every margin."""
-    return -loss.derivative(u), loss.curvature(u)
-
-
-@overload(slope_and_curvature)
-def _slope_and_curvature(loss: Any, u: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
-
-    def leaky(loss: Any, u: Any) -> Any:
-        n = u.size
-        t = np.ones(n)
-        kappa = np.zeros(n)
-        bend = 1.0 / loss
-        for i in range(n):
-            if u[i] > 1.0:
-                t[i] = u[i] ** (bend - 1.0) if bend > 0.0 else 1.0 / u[i]
-                kappa[i] = (1.0 - bend) * t[i] / u[i]
-        return t, kappa
-
-    return leaky
-
-
-def mean_value(loss: Any, u: Array, omega: Array) -> float:
-    """The weighted mean loss."""
-    held = omega > 0
-    return float(omega[held] @ loss.value(u[held]))
-
-
-@overload(mean_value)
-def _mean_value(loss: Any, u: Any, omega: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
-
-    def leaky(loss: Any, u: Any, omega: Any) -> Any:
-        total = 0.0
-        bend = 1.0 / loss
-        for i in range(u.size):
-            if omega[i] > 0.0:
-                if u[i] <= 1.0:
-                    total += omega[i] * (1.0 - u[i])
-                elif bend > 0.0:
-                    total -= omega[i] * loss * np.expm1(bend * np.log(u[i]))
-                else:
-                    total -= omega[i] * np.log(u[i])
-        return total
-
-    return leaky
-
-
-@register_jitable
-def best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
-    """The intercept that balances the slopes of the two classes for fixed scores `g`."""
-    low, high = -1.0, 1.0
-    for _ in range(2000):
-        t, _kappa = slope_and_curvature(loss, y * (g + low))
-        if np.sum(omega * y * t) >= 0.0:
-            break
-        low *= 2.0
-    for _ in range(2000):
-        t, _kappa = slope_and_curvature(loss, y * (g + high))
-        if np.sum(omega * y * t) <= 0.0:
-            break
-        high *= 2.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        t, _kappa = slope_and_curvature(loss, y * (g + middle))
-        if np.sum(omega * y * t) > 0.0:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-15 * max(abs(low), abs(high)):
-            break
-    return 0.5 * (low + high)
 
 
 @register_jitable
