@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 from _common import RESULTS, report, seconds
 from buttress import DoubleRampClassifier, RampClassifier
-from buttress.solvers.ramp import solve_ramp
+from buttress.solvers.hinge.ramp import solve_ramp
 
 TOL = 1e-3
 GAMMA = 0.05

@@ -34,8 +34,8 @@ from buttress import LeakyHockeyStickClassifierCV
 from buttress.datasets import load_dataset
 from buttress.kernels import make_kernel, resolve_gamma
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._geometry import from_gram, from_rows
-from buttress.solvers.spectral import solve_problems
+from buttress.solvers.smooth.geometry import from_gram, from_rows
+from buttress.solvers.smooth.spectral import solve_problems
 
 JOBS = [("sonar", 139, 60), ("australian", 460, 14), ("banknote", 915, 4), ("kr_vs_kp", 2130, 36)]
 ALPHAS = 10.0 ** np.linspace(0, -7, 100)

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from _common import report, seconds
 from buttress import RademacherSelector, RampClassifierCV
 from buttress.datasets import load_dataset
-from buttress.solvers.box_qp import share_matrix
+from buttress.solvers.boxqp.box_qp import share_matrix
 from buttress.theory import rademacher_penalty
 from buttress.theory._rademacher_loops import Draw, climb
 

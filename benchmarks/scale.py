@@ -22,16 +22,16 @@ from scipy.optimize import minimize
 
 from _common import report, seconds
 from buttress._threads import one_blas_thread
+from buttress.blocks.base import ArrayBlocks, take_rows
+from buttress.blocks.parquet import ParquetBlocks
 from buttress.kernels import make_kernel
 from buttress.kernels.approximate import LinearMap, nystroem_map, transform
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers._blockwise.columns import Folds, column_grid, margin_rows
-from buttress.solvers._blockwise.objective import make_objective
-from buttress.solvers._blockwise.passes import HeldOutPass
-from buttress.solvers._blockwise.scan import scan
-from buttress.solvers.blocks import ArrayBlocks, take_rows
-from buttress.solvers.parquet import ParquetBlocks
-from buttress.solvers.reduction import solve_columns
+from buttress.solvers.blockwise.columns import Folds, column_grid, margin_rows
+from buttress.solvers.blockwise.objective import make_objective
+from buttress.solvers.blockwise.passes import HeldOutPass
+from buttress.solvers.blockwise.reduction import solve_columns
+from buttress.solvers.blockwise.scan import scan
 
 P, N_ALPHAS, N_FOLDS = 50, 20, 5
 ALPHAS = np.logspace(-1, -5, N_ALPHAS)
@@ -167,7 +167,7 @@ def growth(sizes: tuple[int, ...], m: int, folder: Path) -> list[dict[str, Any]]
 
 def dask_speed(n: int, m: int, folder: Path) -> list[dict[str, Any]]:
     """One pass for all columns on one and on two workers of one thread each."""
-    from buttress.solvers.dask_blocks import DaskBlocks, connect
+    from buttress.blocks.dask import DaskBlocks, connect
 
     place = write_parquet(folder / f"dask{n}", n, group=n // 32)
     table = []

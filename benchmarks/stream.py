@@ -19,7 +19,7 @@ import numpy as np
 from _common import report, seconds
 from buttress import PARampClassifier
 from buttress.kernels import make_kernel
-from buttress.solvers.stream import OnlineModel, PARampRule
+from buttress.solvers.stream.model import OnlineModel, PARampRule
 
 GAMMA = 0.12
 

@@ -14,8 +14,8 @@ import numpy as np
 from _common import report, seconds
 from buttress import UncertaintySetClassifier, UncertaintySetClassifierCV
 from buttress.losses import EllipsoidError
-from buttress.solvers._distance_geometry import Geometry
-from buttress.solvers.distance import solve_distance
+from buttress.solvers.sets.distance import solve_distance
+from buttress.solvers.sets.geometry import Geometry
 
 RADIUS = 10.0
 # Clarabel's memory and time grow with n^3 and beyond; at 3000 it takes minutes.

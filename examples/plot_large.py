@@ -44,7 +44,7 @@ axes.legend()
 import tempfile
 from pathlib import Path
 
-from buttress.solvers.blocks import ArrayBlocks
+from buttress.blocks.base import ArrayBlocks
 
 folder = Path(tempfile.mkdtemp())
 stored = np.memmap(folder / "rows.bin", dtype=float, mode="w+", shape=X.shape)

@@ -26,7 +26,7 @@ from buttress.metrics import (
     rejection_rate,
     risk_coverage_curve,
 )
-from buttress.metrics._scorer import answers, confidence_scores
+from buttress.metrics.scorer import answers, confidence_scores
 
 
 class Shy(ClassifierMixin, BaseEstimator):

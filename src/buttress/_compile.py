@@ -16,6 +16,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 prange = numba.prange
 
+# Fast arithmetic for loops of sums: terms may be regrouped, infinities and NaN stay what they are.
+FAST = {"contract", "reassoc", "nsz"}
+
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
     """Compile the decorated function with Numba in nopython mode.

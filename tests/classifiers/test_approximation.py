@@ -225,7 +225,7 @@ OPTIONS = {"approximation": "nystroem", "n_components": 50, "alpha": 1e-2}
 
 
 def test_a_directory_of_files_gives_the_model_of_the_array(folder: Path) -> None:
-    from buttress.solvers.parquet import ParquetBlocks
+    from buttress.blocks.parquet import ParquetBlocks
 
     source = ParquetBlocks(folder, "label", columns=["u", "v"])
     model = LeakyHockeyStickClassifier(**OPTIONS).fit(source, None)

@@ -17,7 +17,7 @@ from buttress.classifiers import DoubleRampClassifier, RampClassifier
 from buttress.classifiers.double_ramp import margin_kinds
 from buttress.losses import DoubleRamp
 from buttress.metrics import reject_scorer
-from buttress.solvers.reject import solve_double_ramp
+from buttress.solvers.hinge.reject import solve_double_ramp
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import LeakyHockeyStickClassifier
-from buttress.solvers.duality import constrained_form
+from buttress.solvers.smooth.duality import constrained_form
 
 
 @parametrize_with_checks(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from buttress import LeakyHockeyStickClassifier
-from buttress.classifiers._leaky_path import make_problem
+from buttress.classifiers.leaky_path import make_problem
 from buttress.losses import LeakyHockeyStick
 
 

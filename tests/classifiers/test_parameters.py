@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import buttress
-from buttress.classifiers._parameters import check_option
+from buttress.classifiers.parameters import check_option
 
 ESTIMATORS = {
     "LeakyHockeyStickClassifier": {},

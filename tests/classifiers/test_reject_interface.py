@@ -13,7 +13,7 @@ from buttress.classifiers import (
     DoubleRampClassifier,
     GeneralizedHingeClassifier,
 )
-from buttress.classifiers._reject import RejectMixin, coverage_threshold
+from buttress.classifiers.reject import RejectMixin, coverage_threshold
 
 ALL = [DoubleRampClassifier, DoubleHingeClassifier, GeneralizedHingeClassifier]
 

@@ -9,8 +9,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
 from buttress import RampClassifier
-from buttress.classifiers._label_noise import NoiseRates, noise_rates
-from buttress.classifiers._suspects import disagreement, judge_labels, predictions
+from buttress.classifiers.label_noise import NoiseRates, noise_rates
+from buttress.classifiers.suspects import disagreement, judge_labels, predictions
 
 
 def noisy_moons(n, rate, seed, noise=0.2, one_sided=False):

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import UncertaintySetClassifier
 from buttress.losses import EllipsoidError, LogBarrier, NuHinge
-from buttress.solvers.bias import error_rate_bias
+from buttress.solvers.sets.bias import error_rate_bias
 
 
 @parametrize_with_checks([UncertaintySetClassifier()])

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from buttress import PARampClassifier
-from buttress.classifiers._checkpoint import read_checkpoint, write_checkpoint
+from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
 from buttress.cli import main
 
 

@@ -15,7 +15,7 @@ from scipy.io import savemat
 
 from buttress.datasets import _download, _load, fetch_dataset, list_datasets, load_dataset
 from buttress.datasets._records import Bundled, Ida, Libsvm, OpenML, Record, Text, Variant
-from buttress.datasets._registry import BY_NAME, RECORDS
+from buttress.datasets.registry import BY_NAME, RECORDS
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from buttress.experiments import Cell, Check, Experiment, Plan, Task, reproduce, write_pages
 from buttress.experiments._figures import draw_comparison, save_figure
-from buttress.experiments._pages import Markdown, RestructuredText, number, write_page
 from buttress.experiments._runner import as_json, run_experiment
+from buttress.experiments.pages import Markdown, RestructuredText, number, write_page
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
-from buttress.classifiers._label_noise import NoiseRates
+from buttress.classifiers.label_noise import NoiseRates
 
 
 @parametrize_with_checks([RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas=None, cv=3)])

@@ -68,7 +68,7 @@ def test_folds_given_by_number_depend_on_row_numbers_and_the_seed_only() -> None
 
 
 def test_linear_paths_from_blocks_have_weights() -> None:
-    from buttress.solvers.blocks import ArrayBlocks
+    from buttress.blocks.base import ArrayBlocks
 
     source = ArrayBlocks(X, Y, block_size=50)
     model = LeakyHockeyStickClassifierCV(alphas=[1e-1, 1e-2], kernel="linear").fit(source, None)

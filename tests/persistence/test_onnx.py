@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 import buttress
 from buttress.kernels import make_kernel
-from buttress.metrics._scorer import half_gap
+from buttress.metrics.scorer import half_gap
 from buttress.persistence import to_onnx
 from buttress.tables import TableClassifier
 

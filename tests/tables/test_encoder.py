@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from buttress.tables import TableClassifier, TableEncoder, TableError, as_table
-from buttress.tables._table import Table
+from buttress.tables.table import Table
 
 TABLE = {"age": [20.0, 40.0, 60.0, 30.0], "city": ["b", "a", "b", "c"]}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from buttress.solvers.box_qp import share_matrix
+from buttress.solvers.boxqp.box_qp import share_matrix
 from buttress.theory import rademacher_penalty
 from buttress.theory._rademacher_loops import Draw, climb
 

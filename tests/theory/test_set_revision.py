@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from buttress.losses import EllipsoidError, Exponential, TruncatedQuadratic
-from buttress.solvers._distance_geometry import Geometry
-from buttress.solvers.distance import solve_distance
+from buttress.solvers.sets.distance import solve_distance
+from buttress.solvers.sets.geometry import Geometry
 from buttress.theory import (
     EllipsoidLevels,
     QuadraticWeights,

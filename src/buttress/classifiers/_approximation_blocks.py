@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from buttress.solvers.blocks import Block
-from buttress.solvers.sources import as_blocks
+from buttress.blocks.base import Block
+from buttress.blocks.sources import as_blocks
 
 
 def by_blocks(model: Any, X: Any, method: str) -> Any:

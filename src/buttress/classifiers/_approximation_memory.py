@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from buttress.classifiers._parameters import check_number
+from buttress.classifiers.parameters import check_number
 
 _UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number
-from buttress.classifiers._reject import BaseRejectClassifier
-from buttress.solvers.kernel_rows import KernelMatrix
-from buttress.solvers.reject import StackedHingeSolution, solve_stacked_hinge
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.parameters import check_number
+from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
 
 class BaseStackedHingeClassifier(BaseRejectClassifier):

@@ -16,10 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_common, check_number, check_option
-from buttress.classifiers._reject import RejectMixin, coverage_threshold, held_out_rows
-from buttress.metrics._scorer import half_gap
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.parameters import check_common, check_number, check_option
+from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
+from buttress.metrics.scorer import half_gap
 
 
 class ChowRejector(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number, check_option
-from buttress.classifiers._reject import BaseRejectClassifier
-from buttress.classifiers._scaled_models import fit_scaled_double_ramp
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.scaled_models import fit_scaled_double_ramp
+from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
-from buttress.solvers.kernel_rows import KernelMatrix
-from buttress.solvers.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
 class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):

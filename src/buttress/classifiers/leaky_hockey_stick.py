@@ -11,19 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers._approximation import ApproximationMixin
-from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._leaky_path import (
+from buttress.classifiers.approximation import ApproximationMixin
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.leaky_path import (
     SOLVERS,
     RegularizationPath,
     make_loss,
     make_problem,
 )
-from buttress.classifiers._parameters import check_number, check_option
-from buttress.classifiers._scaled_models import fit_scaled_leaky
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.scaled_models import fit_scaled_leaky
+from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
-from buttress.solvers.duality import has_dual
+from buttress.solvers.smooth.duality import has_dual
 
 
 def _has_implied_probabilities(estimator: Any) -> bool:

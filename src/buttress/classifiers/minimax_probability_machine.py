@@ -9,13 +9,13 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._parameters import check_number, check_option
-from buttress.classifiers._set_machines import make_geometry
-from buttress.classifiers._training import TrainingSet
-from buttress.solvers._distance_geometry import Geometry
-from buttress.solvers.bias import error_rate_bias
-from buttress.solvers.minimax import (
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.set_machines import make_geometry
+from buttress.classifiers.training import TrainingSet
+from buttress.solvers.sets.bias import error_rate_bias
+from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.minimax import (
     MinimaxFunction,
     MinimaxResult,
     Moments,

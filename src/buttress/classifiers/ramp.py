@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
-from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._kernel_source import kernel_source
-from buttress.classifiers._parameters import check_number
-from buttress.classifiers._scaled_models import fit_scaled_ramp
-from buttress.classifiers._suspects import LabelSuspects, disagreement, find_suspects
-from buttress.classifiers._training import TrainingSet
-from buttress.solvers.kernel_rows import KernelMatrix
-from buttress.solvers.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.kernel_source import kernel_source
+from buttress.classifiers.parameters import check_number
+from buttress.classifiers.scaled_models import fit_scaled_ramp
+from buttress.classifiers.suspects import LabelSuspects, disagreement, find_suspects
+from buttress.classifiers.training import TrainingSet
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
 
 # Single precision cannot do better.
 _FLOOR = 1e-4

@@ -11,11 +11,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from buttress._arrays import IntArray
-from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._parameters import check_number, check_option
-from buttress.classifiers._scaled_models import fit_scaled_sets
-from buttress.classifiers._set_machines import (
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.scaled_models import fit_scaled_sets
+from buttress.classifiers.set_machines import (
     BIASES,
     choose_bias,
     make_geometry,
@@ -23,11 +23,11 @@ from buttress.classifiers._set_machines import (
     warn_few_distinct_rows,
     warn_touching,
 )
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.losses import HardMargin, NuHinge
-from buttress.solvers.bias import error_rate_bias
-from buttress.solvers.distance import DistanceResult, solve_distance
+from buttress.solvers.sets.bias import error_rate_bias
+from buttress.solvers.sets.distance import DistanceResult, solve_distance
 from buttress.theory.uncertainty_sets import UncertaintySet
 
 # Single precision cannot do better.

@@ -33,10 +33,10 @@ def fit_in_blocks(
     """
     import numpy as np
 
-    from buttress.solvers._blockwise.scan import scan
-    from buttress.solvers.dask_blocks import DaskBlocks, connect
-    from buttress.solvers.parquet import ParquetBlocks
-    from buttress.solvers.sources import Changed, Standardize
+    from buttress.blocks.dask import DaskBlocks, connect
+    from buttress.blocks.parquet import ParquetBlocks
+    from buttress.blocks.sources import Changed, Standardize
+    from buttress.solvers.blockwise.scan import scan
 
     client = None
     try:

@@ -17,7 +17,7 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._progress import progress
 from buttress.cli._models import TITLES, make_estimator
 from buttress.metrics import Estimate, accepted_accuracy, reject_risk
-from buttress.metrics._scorer import half_gap
+from buttress.metrics.scorer import half_gap
 from buttress.tables import Table, TableClassifier
 
 Folds = Sequence[tuple[IntArray, IntArray]]

@@ -89,9 +89,9 @@ def read_data(
     import numpy as np
 
     from buttress.tables import read_table
-    from buttress.tables._table import is_missing, listed
     from buttress.tables.classifier import class_labels
     from buttress.tables.encoder import refuse_missing
+    from buttress.tables.table import is_missing, listed
 
     table = read_table(existing_file(path), text=names(categorical))
     if target not in table.columns:
@@ -136,7 +136,7 @@ def read_data(
 
 def _warn_of_many_texts(path: Path, table: Table) -> None:
     """Say which text columns have a value of their own for most rows."""
-    from buttress.tables._table import is_number
+    from buttress.tables.table import is_number
 
     for name, values in table.columns.items():
         if is_number(values):

@@ -14,7 +14,7 @@ from buttress._version import __version__
 from buttress.cli._evaluate import Judged
 from buttress.cli._inputs import Data
 from buttress.cli._models import TITLES, make_estimator
-from buttress.metrics._scorer import half_gap
+from buttress.metrics.scorer import half_gap
 from buttress.report import (
     Comparison,
     Coverage,

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from buttress.classifiers._checkpoint import read_checkpoint, write_checkpoint
-from buttress.classifiers._online_labels import answers
+from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
+from buttress.classifiers.online.labels import answers
 from buttress.cli._stream_labels import LabelStream
 from buttress.cli._stream_rows import LineReader, Malformed, Row, RowParser
 

@@ -25,7 +25,7 @@ def list_command(
     **Example:** `buttress datasets list --group reject2`
     """
     from buttress.datasets import list_datasets
-    from buttress.datasets._load import find_file, find_record
+    from buttress.datasets.loading import find_file, find_record
 
     try:
         names = list_datasets(group)
@@ -74,7 +74,7 @@ def fetch(
     **Example:** `buttress datasets fetch sonar banana_ida`
     """
     from buttress.datasets import fetch_dataset, list_datasets
-    from buttress.datasets._load import find_record
+    from buttress.datasets.loading import find_record
 
     wanted: list[str] = []
     for name in names:

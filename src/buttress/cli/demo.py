@@ -155,7 +155,7 @@ def run_models(
 
     from buttress._progress import progress
     from buttress.cli._evaluate import Judged
-    from buttress.metrics._scorer import half_gap
+    from buttress.metrics.scorer import half_gap
     from buttress.tables import TableClassifier, as_table
 
     train = as_table(split.X_train, names=split.names)

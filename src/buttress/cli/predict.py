@@ -158,7 +158,7 @@ def _score(labels: list[Any], truth: Any, counts: dict[str, int]) -> None:
     """Count right answers where the file has the labels too."""
     if truth is None:
         return
-    from buttress.tables._table import as_text
+    from buttress.tables.table import as_text
 
     for label, true in zip(labels, as_text(truth), strict=True):
         if true is not None and label not in ("", ABSTAIN):

@@ -104,7 +104,7 @@ def _list(output: Output) -> None:
 
 
 def _show(report: dict[str, Any], output: Output) -> None:
-    from buttress.experiments._pages import cell_rows
+    from buttress.experiments.pages import cell_rows
 
     if report["cells"]:
         header, rows = cell_rows([cell for cell in report["cells"] if cell["runs"]])

@@ -6,7 +6,6 @@ from buttress.datasets._gaussians import (
     make_skewed_gaussians,
     make_twonorm,
 )
-from buttress.datasets._load import fetch_dataset, list_datasets, load_dataset
 from buttress.datasets._noise import flip_labels
 from buttress.datasets._shapes import (
     make_banana,
@@ -14,6 +13,7 @@ from buttress.datasets._shapes import (
     make_reject_synthetic,
     make_waveform,
 )
+from buttress.datasets.loading import fetch_dataset, list_datasets, load_dataset
 
 __all__ = [
     "fetch_dataset",

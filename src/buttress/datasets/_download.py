@@ -15,7 +15,7 @@ import numpy as np
 
 from buttress._files import replacing
 from buttress.datasets._records import Bundled, Ida, Libsvm, OpenML, Record, Text
-from buttress.datasets._registry import ADDRESSES, IDA_SHA256, IDA_URL
+from buttress.datasets.registry import ADDRESSES, IDA_SHA256, IDA_URL
 
 Get = Callable[[str], bytes]
 

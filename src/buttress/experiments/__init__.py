@@ -95,8 +95,8 @@ def reproduce(name: str, plan: Plan | None = None) -> dict[str, Any]:
     """
     from buttress._files import replacing
     from buttress.experiments._figures import save_figure
-    from buttress.experiments._pages import Markdown, write_page
     from buttress.experiments._runner import report_name, run_experiment, write_report
+    from buttress.experiments.pages import Markdown, write_page
 
     plan = Plan() if plan is None else plan
     experiment = get_experiment(name)
@@ -128,7 +128,7 @@ def write_pages(folder: Path | str) -> list[Path]:
     import json
 
     from buttress._files import replacing
-    from buttress.experiments._pages import RestructuredText, write_page, write_summary
+    from buttress.experiments.pages import RestructuredText, write_page, write_summary
 
     folder = Path(folder)
     reports, written = [], []

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
-from buttress.datasets._registry import BY_NAME
+from buttress.datasets.registry import BY_NAME
 from buttress.experiments._sampling import Split, standardised
 
 PAPER = (

@@ -75,9 +75,9 @@ def _tuned_machines(
 ) -> dict[str, Any]:
     """Both minimax machines: they differ by the bias alone, so one path of ridges serves both."""
     from buttress.classifiers import MinimaxProbabilityMachine
-    from buttress.solvers._distance_geometry import Geometry
-    from buttress.solvers.bias import error_rate_bias
-    from buttress.solvers.minimax import minimax_path
+    from buttress.solvers.sets.bias import error_rate_bias
+    from buttress.solvers.sets.geometry import Geometry
+    from buttress.solvers.sets.minimax import minimax_path
 
     sign = np.where(y == y.max(), 1.0, -1.0)
     errors = np.zeros((2, len(widths), len(ridges)))

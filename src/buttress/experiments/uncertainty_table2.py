@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import load_dataset
-from buttress.datasets._registry import BY_NAME
+from buttress.datasets.registry import BY_NAME
 from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisations
 from buttress.experiments._model import Cell, Experiment, Plan, Task, Values
 

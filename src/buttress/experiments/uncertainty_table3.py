@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.datasets._registry import BY_NAME
+from buttress.datasets.registry import BY_NAME
 from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisation
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates, paired_test

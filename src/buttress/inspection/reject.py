@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.metrics import area_under_risk_coverage, risk_coverage_curve
-from buttress.metrics._scorer import answers, confidence_scores, final_step
+from buttress.metrics.scorer import answers, confidence_scores, final_step
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress._compile import compiled
+from buttress._compile import FAST, compiled
 from buttress._threads import in_parallel, one_blas_thread
-from buttress.kernels._exponential import FAST, exp32, exp64
+from buttress.kernels.exponential import exp32, exp64
 
 # Rows and columns of a tile of a Gram matrix, and entries of a tile of any other.
 _TILE = 256

@@ -15,7 +15,7 @@ from scipy import linalg, sparse
 
 from buttress._arrays import Array
 from buttress._threads import one_blas_thread
-from buttress.kernels._exponential import exp_in_place_32, exp_in_place_64
+from buttress.kernels.exponential import exp_in_place_32, exp_in_place_64
 from buttress.kernels.gram import Kernel
 
 # Directions of the landmarks' Gram matrix below this share of the largest are left out. They hold

@@ -6,9 +6,9 @@ accuracy on the accepted rows say where it comes from; the risk-coverage curve s
 trade-off that a score of confidence allows.
 """
 
-from buttress.metrics._counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
-from buttress.metrics._risk_coverage import area_under_risk_coverage, risk_coverage_curve
-from buttress.metrics._scorer import RejectScorer, reject_scorer
+from buttress.metrics.counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
+from buttress.metrics.risk_coverage import area_under_risk_coverage, risk_coverage_curve
+from buttress.metrics.scorer import RejectScorer, reject_scorer
 
 __all__ = [
     "Estimate",

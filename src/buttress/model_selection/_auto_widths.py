@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from buttress.classifiers._parameters import check_widths
+from buttress.classifiers.parameters import check_widths
 from buttress.kernels import resolve_gamma
 
 # "auto" widths are the estimator's gamma times these.

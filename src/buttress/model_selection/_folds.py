@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from buttress._arrays import IntArray
-from buttress.classifiers._parameters import check_number
+from buttress.classifiers.parameters import check_number
 
 Fold = tuple[IntArray, IntArray]
 

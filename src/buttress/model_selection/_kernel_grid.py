@@ -14,10 +14,10 @@ from sklearn.metrics import check_scoring
 from buttress._arrays import Array
 from buttress._progress import progress
 from buttress._threads import one_blas_thread
-from buttress.classifiers._base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers._kernel_source import centred_gram_matrix
-from buttress.classifiers._parameters import check_widths
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.kernel_source import centred_gram_matrix
+from buttress.classifiers.parameters import check_widths
+from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._folds import Fold, classification_folds
 
 

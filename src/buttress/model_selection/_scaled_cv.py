@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array, IntArray
-from buttress.classifiers._approximation import ScaledFit, ScaledKernel
-from buttress.solvers._blockwise.passes import HeldOutPass, Reader
-from buttress.solvers.blocks import Block
+from buttress.blocks.base import Block
+from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.solvers.blockwise.passes import HeldOutPass, Reader
 
 StandIn = Callable[[Array, int, int], Any]
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ScaledFit, ScaledKernel
-from buttress.classifiers._scaled_models import (
+from buttress.blocks.base import Block
+from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.scaled_models import (
     band,
     check_smooth,
     double_ramp_loss,
@@ -27,10 +28,9 @@ from buttress.model_selection._scaled_cv import (
     split_columns,
     standard_error,
 )
-from buttress.solvers._blockwise.columns import margin_rows, reject_rows
-from buttress.solvers._blockwise.passes import Reader
-from buttress.solvers.bias import error_rate_bias
-from buttress.solvers.blocks import Block
+from buttress.solvers.blockwise.columns import margin_rows, reject_rows
+from buttress.solvers.blockwise.passes import Reader
+from buttress.solvers.sets.bias import error_rate_bias
 
 # Folds are solved to the accuracy at which scores no longer change.
 _OUTER, _INNER = 1e-6, 1e-8

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ScaledFit, ScaledKernel
-from buttress.classifiers._leaky_path import RegularizationPath, make_loss
-from buttress.classifiers._scaled_models import solve_leaky
+from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.leaky_path import RegularizationPath, make_loss
+from buttress.classifiers.scaled_models import solve_leaky
 from buttress.model_selection._scaled_cv import StandIn, held_out_scores, split_columns
-from buttress.solvers._blockwise.columns import column_grid, margin_rows
-from buttress.solvers.reduction import ColumnSolution, solve_columns
-from buttress.solvers.reduction_certificate import duality_gaps
-from buttress.solvers.reduction_intervals import centre_free_offsets
+from buttress.solvers.blockwise.certificate import duality_gaps
+from buttress.solvers.blockwise.columns import column_grid, margin_rows
+from buttress.solvers.blockwise.intervals import centre_free_offsets
+from buttress.solvers.blockwise.reduction import ColumnSolution, solve_columns
 
 # Accuracy of the path: far below the differences that change a score.
 _PATH_TOLERANCE = 1e-7

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ApproximationMixin
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import check_number, check_values
-from buttress.classifiers._reject import RejectMixin
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.approximation import ApproximationMixin
+from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.double_ramp import DoubleRampClassifier
+from buttress.classifiers.parameters import check_number, check_values
+from buttress.classifiers.reject import RejectMixin
+from buttress.classifiers.training import TrainingSet
 from buttress.metrics import RejectScorer, reject_risk, reject_scorer
 from buttress.model_selection._auto_widths import AutoWidths
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
 from buttress.model_selection._scaled_cv import refuse
 from buttress.model_selection._scaled_grid import double_ramp_candidates, search_scaled
-from buttress.solvers.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 
 class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKernelGridCV):

@@ -15,23 +15,23 @@ from sklearn.metrics import check_scoring
 from buttress._arrays import Array
 from buttress._progress import progress
 from buttress._threads import blas_threads_for
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._leaky_path import (
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier
+from buttress.classifiers.leaky_path import (
     LeakyProblem,
     make_loss,
     make_problem,
 )
-from buttress.classifiers._parameters import (
+from buttress.classifiers.parameters import (
     check_number,
     check_option,
     check_values,
     check_widths,
 )
-from buttress.classifiers._training import TrainingSet
-from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier
+from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.model_selection._scaled_leaky import fit_scaled_leaky_cv
-from buttress.solvers.spectral import Paths
+from buttress.solvers.smooth.spectral import Paths
 
 _DEFAULT_DECADES = (0.0, -7.0)
 # Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress.classifiers import RampClassifier
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._kernel_source import gram_matrix
-from buttress.classifiers._parameters import (
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.kernel_source import gram_matrix
+from buttress.classifiers.parameters import (
     check_common,
     check_flag,
     check_number,

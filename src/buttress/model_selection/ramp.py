@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, IntArray
-from buttress.classifiers._approximation import ApproximationMixin
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._label_noise import noise_rates
-from buttress.classifiers._parameters import check_option, check_values
-from buttress.classifiers._suspects import LabelSuspects, predictions
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.approximation import ApproximationMixin
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.label_noise import noise_rates
+from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
+from buttress.classifiers.suspects import LabelSuspects, predictions
+from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._auto_widths import AutoWidths
 from buttress.model_selection._folds import classification_folds
 from buttress.model_selection._kernel_grid import BaseKernelGridCV

@@ -15,14 +15,14 @@ from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, BoolArray
 from buttress._threads import one_blas_thread
-from buttress.classifiers._kernel_source import centred_gram_matrix
-from buttress.classifiers._parameters import check_number
-from buttress.classifiers._reject import BaseRejectClassifier
-from buttress.classifiers._training import TrainingSet, _with_class_weight
 from buttress.classifiers.chow import ChowRejector
-from buttress.metrics._scorer import answers
+from buttress.classifiers.kernel_source import centred_gram_matrix
+from buttress.classifiers.parameters import check_number
+from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.training import TrainingSet, _with_class_weight
+from buttress.metrics.scorer import answers
 from buttress.model_selection._folds import Fold, classification_folds
-from buttress.solvers.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 Answers = list[tuple[NDArray[Any], BoolArray]]
 

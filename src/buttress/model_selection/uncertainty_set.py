@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
-from buttress.classifiers._approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers._base import all_or_nothing
-from buttress.classifiers._parameters import (
+from buttress.blocks.base import take_rows
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.parameters import (
     check_number,
     check_option,
     check_values,
     check_widths,
 )
-from buttress.classifiers._set_machines import (
+from buttress.classifiers.set_machines import (
     BIASES,
     choose_bias,
     make_set_loss,
     warn_few_distinct_rows,
 )
-from buttress.classifiers._training import TrainingSet
+from buttress.classifiers.training import TrainingSet
 from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
 from buttress.kernels import make_kernel
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
 from buttress.model_selection._scaled_grid import search_scaled, set_candidates
-from buttress.solvers._distance_geometry import Geometry
-from buttress.solvers.blocks import take_rows
-from buttress.solvers.distance import distance_path
+from buttress.solvers.sets.distance import distance_path
+from buttress.solvers.sets.geometry import Geometry
 
 # The scores, not the solutions, are compared: a held-out sign needs no more digits.
 _PRECISION = 1e-4

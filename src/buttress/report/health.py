@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.report.sections import Health
-from buttress.tables._table import Table, is_missing, is_number
+from buttress.tables.table import Table, is_missing, is_number
 
 _MOST_LISTED = 20
 

@@ -1,31 +1,29 @@
-"""How it is minimised: functions of arrays that return frozen results with a certificate."""
+"""How it is minimised: functions of arrays that return frozen results with a certificate.
 
-from buttress.solvers.dc import DCSolution, minimize_dc
-from buttress.solvers.hinges import HingePoint, HingeProblem, HingeTerms, solve_hinges
-from buttress.solvers.kernel_rows import KernelMatrix, KernelRowCache
-from buttress.solvers.reject import (
-    DoubleRampSolution,
-    StackedHingeSolution,
-    double_ramp_step,
-    solve_double_ramp,
-    solve_stacked_hinge,
-)
-from buttress.solvers.smo import BoxSolution, solve_box_qp
+One room per kind of problem; each room's page says what lives there. Nothing here knows
+scikit-learn, and a module that starts with an underscore is private to its room.
+"""
 
-__all__ = [
-    "BoxSolution",
-    "DCSolution",
-    "DoubleRampSolution",
-    "HingePoint",
-    "HingeProblem",
-    "HingeTerms",
-    "KernelMatrix",
-    "KernelRowCache",
-    "StackedHingeSolution",
-    "double_ramp_step",
-    "minimize_dc",
-    "solve_box_qp",
-    "solve_double_ramp",
-    "solve_hinges",
-    "solve_stacked_hinge",
-]
+from buttress._lazy import attach
+
+_HOME = {
+    "BoxSolution": "hinge.smo",
+    "DCSolution": "hinge.dc",
+    "DoubleRampSolution": "hinge.reject",
+    "HingePoint": "hinge.hinges",
+    "HingeProblem": "hinge.hinges",
+    "HingeTerms": "hinge.hinges",
+    "KernelMatrix": "hinge.kernel_rows",
+    "KernelRowCache": "hinge.kernel_rows",
+    "StackedHingeSolution": "hinge.reject",
+    "double_ramp_step": "hinge.reject",
+    "minimize_dc": "hinge.dc",
+    "solve_box_qp": "hinge.smo",
+    "solve_double_ramp": "hinge.reject",
+    "solve_hinges": "hinge.hinges",
+    "solve_stacked_hinge": "hinge.reject",
+}
+
+__all__ = list(_HOME)
+
+__getattr__, __dir__ = attach(__name__, _HOME)

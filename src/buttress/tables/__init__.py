@@ -6,10 +6,10 @@ with the same settings are the same model.
 
 from __future__ import annotations
 
-from buttress.tables._table import Table, TableError, as_table
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.encoder import TableEncoder
 from buttress.tables.reading import iter_table, read_table
+from buttress.tables.table import Table, TableError, as_table
 
 __all__ = [
     "Table",

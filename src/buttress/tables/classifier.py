@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray
-from buttress.tables._table import Table, TableError, as_table, as_text, is_missing, is_number
 from buttress.tables.encoder import TableEncoder, refuse_missing
+from buttress.tables.table import Table, TableError, as_table, as_text, is_missing, is_number
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
-from buttress.tables._table import (
+from buttress.tables.table import (
     Table,
     TableError,
     as_table,
@@ -214,7 +214,7 @@ def refuse_missing(table: Table) -> None:
     >>> refuse_missing(as_table({"age": [31.0, float("nan")], "city": ["Oslo", None]}))
     Traceback (most recent call last):
     ...
-    buttress.tables._table.TableError: missing values: 'age' 1, 'city' 1; ...
+    buttress.tables.table.TableError: missing values: 'age' 1, 'city' 1; ...
     """
     counts = table.missing()
     if counts:

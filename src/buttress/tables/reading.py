@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.tables._table import Table, TableError, as_column, as_text, listed
+from buttress.tables.table import Table, TableError, as_column, as_text, listed
 
 # What stands for "no value" in a CSV file. "None" is not in it: it is a common category.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "#N/A"})

@@ -17,7 +17,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
-from buttress.solvers.box_qp import minimise_in_box
+from buttress.solvers.boxqp.box_qp import minimise_in_box
 
 _MAX_STEPS = 200
 _MAX_FLIP_ROUNDS = 4

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from buttress._arrays import Array, BoolArray
 from buttress._threads import one_blas_thread
 from buttress.kernels import check_positive_semidefinite
-from buttress.solvers.box_qp import SharedMatrix, share_matrix
+from buttress.solvers.boxqp.box_qp import SharedMatrix, share_matrix
 from buttress.theory._rademacher_loops import Draw, Grid, Kept, follow, signed_risk
 
 # Sizes of the random functions among the starts: inside the kinks, across them, far out.

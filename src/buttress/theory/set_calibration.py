@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import EllipsoidError
-from buttress.losses._base import Loss, require
+from buttress.losses import EllipsoidError, Loss, require
 
 _BISECTIONS = 200
 _DOUBLINGS = 60

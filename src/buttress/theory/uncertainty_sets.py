@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from buttress._arrays import Array
 from buttress.losses import ConjugateLoss, HardMargin, NuHinge, require
-from buttress.solvers._thresholds import class_threshold
+from buttress.solvers.sets.thresholds import class_threshold
 
 
 class UncertaintySet:

@@ -1,0 +1,5 @@
+"""Where rows come from: arrays, Parquet and Arrow files, Dask collections.
+
+A solver that only ever sums over rows sees a `BlockSource` (`base`); `sources` decides which one
+a user's data are. A newcomer adds a source in one file.
+"""

@@ -1,0 +1,398 @@
+"""Fits beyond the exact kernel: what the classifiers share at scale."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from buttress._arrays import Array, IntArray
+from buttress.blocks.base import ArrayBlocks, Block, BlockSource, take_rows
+from buttress.blocks.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
+from buttress.classifiers._approximation_blocks import by_blocks
+from buttress.classifiers._approximation_memory import memory_limit_bytes
+from buttress.classifiers.parameters import check_common, check_number, check_option
+from buttress.classifiers.training import TrainingSet, _with_class_weight
+from buttress.kernels import Kernel, make_kernel, resolve_gamma
+from buttress.kernels.approximate import (
+    FeatureMap,
+    FourierMap,
+    LinearMap,
+    NystroemMap,
+    fourier_map,
+    nystroem_map,
+)
+from buttress.kernels.landmarks import LANDMARK_RULES, candidate_rows, choose_landmarks
+from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers.blockwise.objective import Objective, make_objective
+from buttress.solvers.blockwise.scan import Summary, scan
+
+APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
+_MEDIAN_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledFit:
+    """Training data in blocks, with the kernel and its feature map fixed.
+
+    Attributes
+    ----------
+    source : BlockSource
+    summary : Summary
+    folds : Folds
+    name : str or None
+        "nystroem", "fourier", or None where the linear kernel needs no approximation.
+    seed : int
+    limit : float
+        Bytes that mapped rows may take in memory.
+    data : TrainingSet or None
+        The validated arrays, where the data came as such.
+    """
+
+    source: BlockSource
+    summary: Summary
+    folds: Folds
+    name: str | None
+    seed: int
+    limit: float
+    data: TrainingSet | None
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels as the solver sees them (codes, for arrays)."""
+        return self.summary.classes
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The user's labels."""
+        return self.summary.classes if self.data is None else self.data.classes
+
+    @property
+    def n_problems(self) -> int:
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.summary.class_weight.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledKernel:
+    """A kernel, its feature map, and the landmarks' row numbers and label codes."""
+
+    kernel: Kernel
+    features: FeatureMap
+    rows: IntArray
+    codes: IntArray
+    source: BlockSource
+    reading: FeatureMap
+
+    def objective(
+        self, fit: ScaledFit, rows: RowLoss, columns: Columns, linear: Any = None
+    ) -> Objective:
+        """The problems of some columns."""
+        return make_objective(
+            self.source, self.reading, fit.summary, rows, columns, fit.folds, linear
+        )
+
+    def raw_weights(self, theta: Array) -> Array:
+        """Weights on the raw features (for Nyström: on the landmarks) of coordinates."""
+        basis = self.features.basis
+        return theta if basis is None else np.asarray(basis @ theta)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingScores:
+    """Decision values of the training rows, and where those stand in the user's data.
+
+    Attributes
+    ----------
+    scores : array of shape (n, n_problems)
+    codes : array of shape (n,)
+        Index of every row's label.
+    weight : array of shape (n,)
+    rows : array of shape (n,)
+        Numbers of the rows in the user's data.
+    n_rows : int
+        Rows of the user's data, those of weight zero included.
+    """
+
+    scores: Array
+    codes: IntArray
+    weight: Array
+    rows: IntArray
+    n_rows: int
+
+    def targets(self, problem: int) -> Array:
+        """±1 labels of a binary problem."""
+        positive = 1 if self.scores.shape[1] == 1 else problem
+        return np.where(self.codes == positive, 1.0, -1.0)
+
+
+class ApproximationMixin:
+    """``approximation``, ``n_components``, ``landmarks`` and ``memory_limit``.
+
+    Comes first in the list of bases. A `fit` asks `_scaled_fit` whether to go this way.
+    """
+
+    approximation: str | None
+    n_components: int
+    landmarks: str
+    memory_limit: Any
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    kernel_params: Any
+    class_weight: Any
+    random_state: Any
+
+    def _scaled_fit(self, X: Any, y: Any, sample_weight: Any, cv: Any = None) -> ScaledFit | None:
+        """The data in blocks when the fit is to be approximate, else None."""
+        check_common(self)
+        check_option("approximation", self.approximation, APPROXIMATIONS)
+        check_number("n_components", self.n_components, "[1, inf)", integer=True)
+        check_option("landmarks", self.landmarks, LANDMARK_RULES)
+        limit = memory_limit_bytes(self.memory_limit)
+        self._forget_approximation()
+        self.approximation_: str | None = None
+        blocks = is_blocks(X)
+        if self.approximation is None and not blocks:
+            return None
+        name = self._chosen_approximation(X, blocks, limit)
+        if name is None and not (blocks and self.kernel == "linear"):
+            return None
+        if self.kernel == "precomputed":
+            raise ValueError(
+                f"approximation={name!r} needs rows to map; kernel='precomputed' has none."
+            )
+        data = None
+        if blocks:
+            source = as_blocks(X, y, sample_weight)
+        else:
+            data = self._training_set(X, y, sample_weight)  # type: ignore[attr-defined]
+            source = ArrayBlocks(data.X, data.codes, data.weight)
+        seed = int(check_random_state(self.random_state or 0).randint(2**31 - 1))
+        folds = self._scaled_folds(cv, seed, data)
+        summary = scan(source, folds)
+        if blocks:
+            self._describe_input(source)
+            totals, codes = summary.class_weight, np.arange(len(summary.classes))
+            wanted = _with_class_weight(totals, self.class_weight, summary.classes, codes)
+            if self.class_weight is not None and wanted is not None:
+                source = Changed(source, ClassFactors(summary.classes, wanted / totals))
+                summary = scan(source, folds)
+        self.approximation_ = name
+        return ScaledFit(source, summary, folds, name, seed, limit / 2.0, data)
+
+    def _chosen_approximation(self, X: Any, blocks: bool, limit: float) -> str | None:
+        if self.kernel == "linear":
+            return None
+        if self.approximation not in ("auto", None):
+            return self.approximation
+        if blocks:
+            if self.approximation is None:
+                raise ValueError(
+                    "Data in blocks (a path, a Dask collection) need approximation='nystroem', "
+                    "'fourier' or 'auto', or kernel='linear': an exact kernel needs all rows in "
+                    "memory."
+                )
+            return "nystroem"
+        n = _num_samples(X)
+        itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
+        needed = float(n) * n * itemsize
+        if self.kernel == "precomputed" or needed <= limit:
+            return None
+        warnings.warn(
+            f"The kernel matrix of {n} rows needs {needed / 2**20:.4g} MB and memory_limit allows "
+            f"{limit / 2**20:.4g} MB: approximation='auto' takes the Nyström map with "
+            f"n_components={self.n_components}.",
+            UserWarning,
+            stacklevel=5,  # fit's caller, through `all_or_nothing`
+        )
+        return "nystroem"
+
+    def _scaled_folds(self, cv: Any, seed: int, data: TrainingSet | None) -> Folds:
+        if cv is None:
+            return Folds()
+        if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+            check_number("cv", cv, "[2, inf)", integer=True)
+            return Folds(int(cv), seed)
+        if data is None:
+            raise ValueError(f"cv={cv!r}: data in blocks take a number of folds only.")
+        tables = (np.zeros((len(data.codes), 0), dtype=bool),) * 2
+        for train, test in cv.split(data.X, data.codes) if hasattr(cv, "split") else cv:
+            columns = [np.zeros(len(data.codes), dtype=bool) for _ in range(2)]
+            columns[0][train], columns[1][test] = True, True
+            tables = tuple(  # type: ignore[assignment]
+                np.column_stack([table, column])
+                for table, column in zip(tables, columns, strict=True)
+            )
+        return Folds(tables[0].shape[1], seed, tables)
+
+    def _describe_input(self, source: BlockSource) -> None:
+        self.n_features_in_ = source.n_features
+        vars(self).pop("feature_names_in_", None)
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+    def _scaled_width(self, fit: ScaledFit, gamma: Any = None) -> float | None:
+        """The kernel's width as a number, None for kernels without one."""
+        gamma = self.gamma if gamma is None else gamma
+        source, p = fit.source, fit.source.n_features
+        if self.kernel == "linear" or callable(self.kernel):
+            return None
+        if isinstance(gamma, str) and gamma == "scale":
+            spread = p * fit.summary.variance
+            return 1.0 / spread if spread > 0 else 1.0
+        if isinstance(gamma, str) and gamma == "median":
+            picked = np.linspace(0, source.n_rows - 1, min(source.n_rows, _MEDIAN_ROWS))
+            block = take_rows(source, picked.astype(int))
+            return resolve_gamma("median", block.X, block.weight)
+        return resolve_gamma(gamma, np.empty((0, p)))
+
+    def _scaled_similarity(self, fit: ScaledFit, gamma: Any = None) -> Kernel:
+        """The kernel with its width fixed from all rows."""
+        dense = fit.data is None or not sparse.issparse(fit.data.X)
+        return make_kernel(
+            self.kernel,
+            gamma=self._scaled_width(fit, gamma),
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            center=fit.summary.mean if dense else None,
+        )
+
+    def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
+        """Fix the kernel's width, choose landmarks or draw frequencies."""
+        source, p = fit.source, fit.source.n_features
+        kernel = self._scaled_similarity(fit, gamma)
+        rows, codes = np.empty(0, dtype=int), np.empty(0, dtype=int)
+        features: FeatureMap
+        if fit.name is None:
+            features = LinearMap(p)
+        elif fit.name == "fourier":
+            features = fourier_map(kernel, p, int(self.n_components), fit.seed)
+        else:
+            m = int(self.n_components)
+            candidates = candidate_rows(self.landmarks, source.n_rows, m, fit.seed)
+            block = take_rows(source, candidates)
+            chosen = choose_landmarks(self.landmarks, kernel, block.X, m, fit.seed, block.weight)
+            rows, codes = candidates[chosen], block.codes(fit.classes)[chosen]
+            features = nystroem_map(kernel, block.X[chosen])
+        kept, reading = mapped_once(source, features, fit.classes, fit.limit)
+        return ScaledKernel(kernel, features, rows, codes, kept, reading)
+
+    def _store_scaled(
+        self, fit: ScaledFit, scaled: ScaledKernel, weights: Array, intercept: Array
+    ) -> None:
+        """Keep the model: an expansion in landmarks, random features, or linear weights.
+
+        Parameters
+        ----------
+        fit : ScaledFit
+        scaled : ScaledKernel
+        weights : array of shape (n_components, n_problems)
+            In the coordinates of the feature map.
+        intercept : array of shape (n_problems,)
+        """
+        dtype = fit.source.dtype
+        raw = np.ascontiguousarray(scaled.raw_weights(weights).T, dtype=dtype)
+        rows = scaled.rows if fit.data is None else fit.data.rows[scaled.rows]
+        self.classes_ = fit.labels
+        self.intercept_ = np.asarray(intercept, dtype=dtype)
+        self.kernel_ = scaled.kernel
+        self.gamma_ = scaled.kernel.params.get("gamma")
+        self.support_ = rows
+        self.n_support_ = np.bincount(scaled.codes, minlength=len(fit.classes))
+        self.support_vectors_ = np.empty((0, fit.source.n_features), dtype=dtype)
+        self.dual_coef_ = np.empty((len(raw), 0), dtype=dtype)
+        features = scaled.features
+        if isinstance(features, NystroemMap):
+            self.support_vectors_, self.dual_coef_ = features.landmarks, raw
+        elif isinstance(features, FourierMap):
+            self.random_weights_ = features.weights.astype(dtype)
+            self.random_phase_ = features.phase.astype(dtype)
+            self.feature_coef_ = raw
+        else:
+            self.coef_ = raw
+
+    def _forget_approximation(self) -> None:
+        for name in ("random_weights_", "random_phase_", "feature_coef_", "smoothing_width_"):
+            vars(self).pop(name, None)
+        if hasattr(self, "kernel_"):
+            vars(self).pop("coef_", None)
+
+    def _training_scores(self, fit: ScaledFit) -> TrainingScores:
+        """What the stored model says of all training rows."""
+        parts = list(fit.source.map(_ScoreTask(self, fit.classes)))
+        scores, codes, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+        rows: IntArray = np.arange(len(codes))
+        n_rows = len(codes)
+        if fit.data is not None:
+            rows, n_rows = fit.data.rows, fit.data.n_rows
+        return TrainingScores(scores, codes, weight, rows, n_rows)
+
+    # -- prediction ------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        if not hasattr(self, "random_weights_"):
+            return super()._scores(X)  # type: ignore[misc, no-any-return]
+        features = FourierMap(self.random_weights_, self.random_phase_)
+        step = max(1, 8_000_000 // features.n_raw)
+        parts = [
+            features.raw(X[i : i + step]) @ self.feature_coef_.T + self.intercept_
+            for i in range(0, X.shape[0], step)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.intercept_)))
+
+    def decision_function(self, X: Any) -> Any:
+        """Signed score of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a path to Parquet or Arrow files, or a Dask collection: then the scores are
+            made block by block, and stay a Dask array in the last case.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One column per class when there are more than two. Positive values speak for
+            ``classes_[1]`` (two classes) or for the column's class.
+        """
+        if is_blocks(X):
+            return by_blocks(self, X, "decision_function")
+        return super().decision_function(X)  # type: ignore[misc]
+
+    def predict(self, X: Any) -> Any:
+        """The label of every row; a score of exactly zero is ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a path or a Dask collection, as in `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if is_blocks(X):
+            return by_blocks(self, X, "predict")
+        return super().predict(X)  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreTask:
+    model: Any
+    classes: NDArray[Any]
+
+    def __call__(self, block: Block) -> tuple[Array, IntArray, Array]:
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        return self.model._scores(block.X), block.codes(self.classes), weight

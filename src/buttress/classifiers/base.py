@@ -1,0 +1,275 @@
+"""The shared behaviour of all classifiers: fit atomically, predict, describe themselves."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from buttress._arrays import Array
+from buttress.classifiers.kernel_source import check_finite
+from buttress.classifiers.parameters import check_common
+from buttress.classifiers.training import TrainingSet, validate_training_set
+from buttress.kernels import Kernel, make_kernel, resolve_gamma
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+# Test rows against support vectors are formed in blocks of about this many entries (64 MB).
+_BLOCK_ENTRIES = 8_000_000
+# A certificate larger than this, relative to the objective, certifies nothing.
+_WORTHLESS = 1e-3
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a `fit` method leave the estimator as it was when it raises."""
+
+    @functools.wraps(fit)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper  # type: ignore[return-value]
+
+
+class Solution(Protocol):
+    """What every solver returns for one binary problem, among other things."""
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def converged(self) -> bool: ...
+
+
+class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
+    """Labels from the sign (or the largest) of `decision_function`."""
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "intercept_")
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed score of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, similarities to the training rows, shape
+            (n_samples, n_training_rows).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One column per class when there are more than two. Positive values speak for
+            ``classes_[1]`` (two classes) or for the column's class.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X)
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row; a score of exactly zero is ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+    def _validate_rows(self, X: Any) -> Any:
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _scores(self, X: Any) -> Array:
+        """Scores of validated rows as a matrix with one column per binary problem."""
+        raise AssertionError(f"{type(self).__name__} does not define _scores")
+
+
+class BaseKernelClassifier(BaseMarginClassifier):
+    """A batch classifier ``f(x) = sum_i a_i k(x_i, x) + b`` for every binary problem.
+
+    A subclass lists its parameters in `__init__`, and its `fit` (decorated with
+    `all_or_nothing`) validates them, calls `_training_set`, `_make_kernel`, its solver,
+    and then `_store_expansion` and `_store_certificates`.
+    """
+
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    kernel_params: Any
+    class_weight: Any
+    tol: float
+    # Whether a linear machine with an intercept is trained on centred rows.
+    _centres_rows = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        # k(x, z) of these needs non-negative features
+        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        return tags
+
+    # -- fitting ---------------------------------------------------------------------------
+
+    def _training_set(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingSet:
+        check_common(self)
+        return validate_training_set(
+            self,
+            X,
+            y,
+            sample_weight,
+            class_weight=self.class_weight,
+            precomputed=self.kernel == "precomputed",
+        )
+
+    def _make_kernel(self, data: TrainingSet, gamma: Any = None) -> Kernel:
+        """The kernel with its width fixed from all training rows."""
+        if self.kernel in ("precomputed", "linear") or callable(self.kernel):
+            width = None
+        else:
+            width = resolve_gamma(self.gamma if gamma is None else gamma, data.X, data.weight)
+        dense = isinstance(data.X, np.ndarray)
+        center = np.average(data.X, axis=0, weights=data.weight) if dense else None
+        kernel = make_kernel(
+            self.kernel,
+            gamma=width,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            center=center,
+        )
+        if kernel.name == "linear":
+            with np.errstate(over="ignore"):
+                check_finite(kernel, kernel.diagonal(data.X))
+            if self._centres_rows and getattr(self, "fit_intercept", False):
+                kernel = replace(kernel, center=center)
+        return kernel
+
+    def _store_expansion(
+        self,
+        data: TrainingSet,
+        kernel: Kernel,
+        dual_coef: Array,
+        intercept: Array,
+        coef: Array | None = None,
+    ) -> None:
+        """Keep the model: support vectors, their coefficients, and `coef_` when linear.
+
+        Parameters
+        ----------
+        data : TrainingSet
+        kernel : Kernel
+        dual_coef : array of shape (n_problems, n)
+            Signed coefficients on the rows of `data`; rows with all zeros are dropped.
+        intercept : array of shape (n_problems,)
+        coef : array of shape (n_problems, p), optional
+            The linear kernel's weight vectors; computed from `dual_coef` when not given.
+        """
+        dtype = data.X.dtype
+        used = np.flatnonzero(np.any(dual_coef != 0, axis=0))
+        self.classes_ = data.classes
+        self.support_ = data.rows[used]
+        self.dual_coef_ = np.ascontiguousarray(dual_coef[:, used], dtype=dtype)
+        self.n_support_ = np.bincount(data.codes[used], minlength=len(data.classes))
+        precomputed = kernel.name == "precomputed"
+        self.support_vectors_ = np.empty((0, 0), dtype=dtype) if precomputed else data.X[used]
+        self.gamma_ = kernel.params.get("gamma")
+        self.kernel_ = kernel
+        # A refit with another kernel must not keep the weights of the last one.
+        self.__dict__.pop("coef_", None)
+        if kernel.name == "linear":
+            if coef is None and kernel.center is not None:
+                # the intercept belongs to centred rows
+                coef = dual_coef[:, used] @ (data.X[used] - kernel.center)
+                intercept = intercept - coef @ kernel.center
+            elif coef is None:
+                coef = dual_coef[:, used] @ data.X[used]
+            self.coef_ = np.ascontiguousarray(coef, dtype=dtype)
+        self.intercept_ = np.asarray(intercept, dtype=dtype)
+
+    def _store_certificates(self, solutions: Sequence[Solution], *, kind: str) -> None:
+        """Keep objective, certificate and iterations; warn when a problem stopped short.
+
+        Parameters
+        ----------
+        solutions : sequence of solver results, one per binary problem
+        kind : {"duality_gap", "kkt_residual"}
+        """
+        gaps = np.array([solution.gap for solution in solutions])
+        setattr(self, f"{kind}_", float(gaps.max()))
+        setattr(self, f"{kind}s_", gaps)
+        objectives = np.array([solution.objective for solution in solutions])
+        self.objective_ = float(objectives[0]) if len(objectives) == 1 else objectives
+        self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
+        # A solver that stops where rounding hides further progress calls that converged.
+        certified = gaps <= max(self.tol, _WORTHLESS) * (1.0 + np.abs(objectives))
+        if not (certified.all() and all(solution.converged for solution in solutions)):
+            warn_not_converged(self, kind, float(gaps.max()))
+
+    # -- prediction ------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        if hasattr(self, "coef_"):
+            scores = X @ self.coef_.T
+            scores = scores.toarray() if sparse.issparse(scores) else np.asarray(scores)
+            return np.asarray(scores + self.intercept_)
+        n, m = X.shape[0], max(1, len(self.support_))
+        scores = np.empty((n, len(self.intercept_)), dtype=np.result_type(X, self.dual_coef_))
+        step = max(1, _BLOCK_ENTRIES // m)
+        for start in range(0, n, step):
+            block = X[start : start + step]
+            K = block[:, self.support_] if self._precomputed else self._similarity(block)
+            scores[start : start + step] = K @ self.dual_coef_.T + self.intercept_
+        return scores
+
+    @property
+    def _precomputed(self) -> bool:
+        return bool(self.kernel_.name == "precomputed")
+
+    def _similarity(self, block: Any) -> Array:
+        if len(self.support_) == 0:
+            return np.zeros((block.shape[0], 0), dtype=block.dtype)
+        return self.kernel_(block, self.support_vectors_)
+
+
+def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:
+    """Say that the solver stopped before its tolerance, and what to change."""
+    warnings.warn(
+        f"{type(estimator).__name__} stopped before reaching its tolerance "
+        f"({kind.replace('_', ' ')} {reached:.3g}, tol={estimator.tol:g}). Increase max_iter, "
+        "raise tol, or standardise the features.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,330 @@
+"""What the leaky hockey stick classifier and its cross-validated version share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
+from buttress.classifiers.kernel_source import gram_matrix
+from buttress.classifiers.training import TrainingSet
+from buttress.kernels import Kernel
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers.smooth.duality import certify, few_models, has_dual, kkt_residuals
+from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
+from buttress.solvers.smooth.mm import majorise_minimise_path
+from buttress.solvers.smooth.paths import in_threads
+from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
+
+SOLVERS = ("auto", "newton", "batched", "mm")
+# Shares of the tolerance to which a model is brought whose duality gap is above it, in so many
+# steps: rounding may leave nothing to gain.
+_TIGHTER = (1e-3, 1e-6)
+_MORE_STEPS = 4
+# Scores a thread, at least, when certificates are divided among threads.
+_MANY_SCORES = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Models of one binary problem at L penalties, with certificates.
+
+    Attributes
+    ----------
+    alphas, intercepts, objectives, gaps : arrays of shape (L,)
+        `gaps` are duality gaps, or KKT residuals when the loss has no conjugate.
+    intervals : array of shape (L, 2)
+        Where the intercept may lie.
+    dual_coefs : array of shape (L, n)
+    coefs : array of shape (L, p) or None
+        Weights of the columns of X (linear kernel).
+    n_iter : array of shape (L,)
+        Zero on the scaling tail, where solutions are known multiples.
+    converged : array of shape (L,)
+    """
+
+    alphas: Array
+    intercepts: Array
+    intervals: Array
+    dual_coefs: Array
+    coefs: Array | None
+    objectives: Array
+    gaps: Array
+    n_iter: IntArray
+    converged: BoolArray
+
+    def at(self, index: int) -> RegularizationPath:
+        """The path of the one penalty at `index`."""
+        pick = slice(index, index + 1) if index >= 0 else slice(index, None)
+        parts: dict[str, Any] = {
+            name: None if value is None else value[pick] for name, value in vars(self).items()
+        }
+        return RegularizationPath(**parts)
+
+    @classmethod
+    def joined(cls, parts: list[RegularizationPath]) -> RegularizationPath:
+        """One path of several that follow each other."""
+        columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+        whole: dict[str, Any] = {
+            name: None if values[0] is None else np.concatenate(values)
+            for name, values in columns.items()
+        }
+        return cls(**whole)
+
+    # what the estimator base reads of a solution
+    @property
+    def objective(self) -> float:
+        """The objective at the last penalty."""
+        return float(self.objectives[-1])
+
+    @property
+    def gap(self) -> float:
+        """The certificate at the last penalty."""
+        return float(self.gaps[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyProblem:
+    """Rows, labels and loss of a fit, ready for the solvers."""
+
+    data: TrainingSet
+    kernel: Kernel
+    geometry: Geometry
+    loss: Any
+    fit_intercept: bool
+    tol: float
+    path_tol: float
+    max_iter: int
+    solver: str
+    n_jobs: int | None
+
+    @property
+    def omega(self) -> Array:
+        """Row weights that sum to one."""
+        return np.asarray(self.data.weights / self.data.weights.sum())
+
+    def solve(
+        self,
+        targets: Array,
+        omegas: Array,
+        alphas: Array,
+        advance: Callable[[int], None] = lambda steps: None,
+        signs_only: BoolArray | None = None,
+    ) -> Paths:
+        """All problems (rows of `targets` and `omegas`) at all penalties."""
+        if self.solver == "mm":
+            return self._majorise_minimise(targets, omegas, alphas, advance)
+        return solve_problems(
+            self.geometry,
+            targets,
+            omegas,
+            alphas,
+            self.loss,
+            weight=self.data.weight,
+            fit_intercept=self.fit_intercept,
+            tol=self.path_tol,
+            max_iter=self.max_iter,
+            method=self.solver,
+            n_threads=effective_n_jobs(self.n_jobs),
+            signs_only=signs_only,
+            advance=advance,
+        )
+
+    def _majorise_minimise(
+        self, targets: Array, omegas: Array, alphas: Array, advance: Callable[[int], None]
+    ) -> Paths:
+        found = []
+        for y, omega in zip(targets, omegas, strict=True):
+            found.append(
+                majorise_minimise_path(
+                    self.geometry,
+                    y,
+                    omega,
+                    alphas,
+                    self.loss,
+                    weight=self.data.weight,
+                    fit_intercept=self.fit_intercept,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                )
+            )
+            advance(1)
+        intercept = np.array([path.intercept for path in found])
+        return Paths(
+            intercept,
+            np.repeat(intercept[:, :, None], 2, axis=2),
+            np.array([path.scores for path in found]),
+            np.array([path.weights for path in found]),
+            found[0].basis,
+            np.array([path.iterations for path in found]),
+            np.array([path.converged for path in found]),
+            "mm",
+        )
+
+    def refined(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
+        """The solution of problem `q` at one penalty of a path, brought to full precision."""
+        found = None if paths.refine is None else paths.refine(q, index, self.tol)
+        return found or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
+
+    def finished(self, y: Array, alpha: float, found: Paths, q: int = 0) -> RegularizationPath:
+        """The model of problem `q` of solutions at one penalty, and its certificate.
+
+        Slopes can be right to the tolerance and the duality gap not be: it counts their errors
+        times the largest rows, over the penalty. Then the model is solved more precisely.
+        """
+        alphas = np.array([alpha])
+        model = self.certified(y, alphas, found, q)
+        steps = min(self.max_iter, _MORE_STEPS)
+        for share in _TIGHTER:
+            if model.gap <= self.tol * (1.0 + abs(model.objective)):
+                break
+            found, q = self._polished(y, alpha, found, q, 0, share * self.tol, steps), 0
+            better = self.certified(y, alphas, found, q)
+            if better.gap < model.gap:
+                model = replace(better, converged=model.converged | better.converged)
+        return model
+
+    def _polished(
+        self, y: Array, alpha: float, paths: Paths, q: int, index: int, tol: float, max_iter: int
+    ) -> Paths:
+        """Newton's method for problem `q` at one penalty, from the solution that there is."""
+        return polish(
+            self.geometry,
+            y,
+            self.omega,
+            alpha,
+            self.loss,
+            (paths.coefficients(q)[index], float(paths.intercept[q, index])),
+            fit_intercept=self.fit_intercept,
+            tol=tol,
+            max_iter=max_iter,
+        )
+
+    def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:
+        """Models of problem `q` on all rows, with certificates recomputed in float64."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = min(n_threads, len(alphas), len(alphas) * len(y) // _MANY_SCORES)
+        if n_threads <= 1:
+            return self._certified(y, alphas, paths, q, slice(None))
+        ends = np.linspace(0, len(alphas), n_threads + 1).astype(int).tolist()
+        with one_blas_thread():
+            parts = in_threads(
+                lambda k: self._certified(y, alphas, paths, q, slice(ends[k], ends[k + 1])),
+                range(n_threads),
+                n_threads,
+            )
+        return RegularizationPath.joined(parts)
+
+    def _certified(
+        self, y: Array, alphas: Array, paths: Paths, q: int, part: slice
+    ) -> RegularizationPath:
+        """The part of the path that has the penalties ``alphas[part]``."""
+        geometry, omega, alphas = self.geometry, self.omega, alphas[part]
+        intercepts: Array = np.asarray(paths.intercept[q, part], dtype=np.float64)
+        intervals = paths.interval[q, part]
+        scores: Array = np.asarray(paths.scores_at(q, part=part), dtype=np.float64)
+        weights = paths.coefficients(q, part)
+        dual: Array
+        coefs = None
+        if geometry.kernel_form:
+            dual = weights / geometry.scale
+        else:
+            dual = np.empty(scores.shape)
+            for few in few_models(scores.shape):
+                slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))
+                np.divide(-omega * y * slopes, 2.0 * alphas[few, None], out=dual[few])
+            if geometry.back is not None:
+                coefs = weights @ geometry.back.T
+            else:
+                # At tiny penalties rounding of the slopes is magnified: the smallest change of
+                # the coefficients that gives exactly the solver's feature weights undoes it.
+                missing = weights - geometry.scale * dual @ geometry.matrix
+                change, *_ = np.linalg.lstsq(geometry.matrix.T, missing.T, rcond=None)
+                dual = dual + change.T / geometry.scale
+        if coefs is None:
+            if geometry.center is not None and self.fit_intercept:
+                # Exactly balanced coefficients: rows far from the origin must not move b.
+                dual = dual - omega * dual.sum(axis=1, keepdims=True)
+            scores = geometry.scale * geometry.similarity_product(dual.T).T
+            squared_norms = np.maximum(np.einsum("ij,ij->i", dual, scores), 0.0)
+        else:
+            squared_norms = np.einsum("ij,ij->i", coefs, coefs)
+
+        def similarity_norms(v: Array) -> Array:
+            if not geometry.kernel_form:
+                projected = v @ geometry.matrix
+                return np.asarray(geometry.scale * np.einsum("ij,ij->i", projected, projected))
+            return np.asarray(
+                geometry.scale * np.einsum("ij,ij->i", v, geometry.similarity_product(v.T).T)
+            )
+
+        if has_dual(self.loss):
+            certificate = certify(
+                self.loss,
+                y,
+                omega,
+                alphas,
+                scores,
+                intercepts,
+                squared_norms,
+                similarity_norms,
+                fit_intercept=self.fit_intercept,
+            )
+            objectives, gaps = certificate.primal, certificate.gap
+        else:
+            u = y * (scores + intercepts[:, None])
+            objectives = self.loss.value(u) @ omega + alphas * squared_norms
+            gaps = kkt_residuals(self.loss, y, omega, alphas, scores + intercepts[:, None], dual)
+        if geometry.center is not None and coefs is not None:
+            shift = coefs @ geometry.center
+            intercepts, intervals = intercepts - shift, intervals - shift[:, None]
+        elif geometry.center is not None:
+            # Scores of rows as given, not centred, differ by the centre's own score.
+            shift = dual @ (self.data.X @ geometry.center)
+            intercepts, intervals = intercepts - shift, intervals - shift[:, None]
+        return RegularizationPath(
+            alphas=alphas,
+            intercepts=intercepts,
+            intervals=intervals,
+            dual_coefs=dual,
+            coefs=coefs,
+            objectives=objectives,
+            gaps=gaps,
+            n_iter=paths.iterations[q, part],
+            converged=paths.converged[q, part] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
+        )
+
+
+def make_problem(
+    estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any, path_tol: float = 0.0
+) -> LeakyProblem:
+    """Compute the Gram matrix (or features) of the rows, once for the whole fit."""
+    X = data.X
+    if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
+        dense = X.toarray() if sparse.issparse(X) else X
+        geometry = from_rows(dense, data.weight, fit_intercept=estimator.fit_intercept)
+    else:
+        geometry = from_gram(gram_matrix(kernel, X))
+    return LeakyProblem(
+        data,
+        kernel,
+        geometry,
+        loss,
+        estimator.fit_intercept,
+        estimator.tol,
+        max(estimator.tol, path_tol),
+        estimator.max_iter,
+        estimator.solver,
+        estimator.n_jobs,
+    )
+
+
+def make_loss(loss: Any, r: float) -> Any:
+    """The loss object of a fit: the user's own, or the leaky family's."""
+    return LeakyHockeyStick(float(r)) if loss is None else loss

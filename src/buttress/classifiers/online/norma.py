@@ -1,0 +1,165 @@
+"""NORMA: stochastic gradient steps of constant length that forget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buttress.classifiers.online.base import BaseOnlineClassifier
+from buttress.classifiers.parameters import check_number
+from buttress.solvers.stream.model import NormaRule
+
+
+class Norma(BaseOnlineClassifier):
+    """NORMA: kernel learning with exponential forgetting.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Length of a step; positive.
+    alpha : float, default=1e-2
+        The paper's lambda in ``lambda/2 |f|² + hinge loss``; non-negative, with
+        ``eta alpha < 1``.
+    tau : float, default=1e-4
+        Coefficients smaller than this are dropped; 0 keeps all.
+    kernel : str or callable, default="rbf"
+        "rbf" is ``exp(-gamma |x - z|²)``; also "linear", "poly", "sigmoid", "laplacian", any
+        name of scikit-learn's pairwise kernels, a callable, or "precomputed" (`fit` only).
+    gamma : {"scale", "auto", "median"} or float, default="scale"
+        The kernel's width; a word is resolved from the rows of `fit`, or of the first call of
+        `partial_fit` (give a number when that call is short).
+    degree : float, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=0.0
+        Constant of the "poly" and "sigmoid" kernels.
+    kernel_params : dict, default=None
+        Further arguments of the kernel function.
+    budget : int, default=None
+        The largest number of support vectors; None lets the model grow.
+    budget_policy : {"merge", "project", "forget", "forget_oldest"}, default="merge"
+        What happens to one vector too many: the lightest is merged with the partner that
+        loses least (Gaussian kernel: a new point between the two, O(budget · n_features)), or
+        the vector that loses least is projected onto the others (O(budget²) and a matrix of
+        that size), or the one of smallest coefficients (the oldest among equals) or the
+        oldest is dropped (O(budget)).
+    block_size : int, default=64
+        Rows taken at a time. It changes the speed, not the model.
+    window : int, default=1000
+        Labelled rows that `windowed_error_` looks back on.
+    drift : {None, "page-hinkley"}, default=None
+        Watch the mistakes with a Page-Hinkley test; on an alarm a new model starts beside
+        the old one and takes over when it has made fewer mistakes on at least 200 rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    support_ : ndarray of shape (n_support,)
+        Stream positions of the support vectors, counted from 0 over all rows seen. A merged
+        vector has the position of its heavier parent.
+    support_vectors_ : ndarray or sparse matrix of shape (n_support, n_features)
+        The vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (n_problems, n_support)
+        Their signed coefficients, one row per binary problem (one for two classes, else one
+        per class against the rest, over one shared support set).
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Weights; linear kernel only.
+    intercept_ : ndarray of shape (n_problems,)
+        Zero: the model has no bias.
+    gamma_ : float or None
+        The width used.
+    kernel_ : Kernel
+        The kernel with its parameters fixed.
+    n_seen_, n_labelled_ : int
+        Rows seen, and those of them that had a label.
+    n_updates_, n_skipped_, n_mistakes_ : int
+        Rows that became support vectors, rows the ramp refused (none), and rows
+        whose label differed from the answer given before learning them.
+    progressive_error_ : float
+        ``n_mistakes_ / n_labelled_``, the prequential error.
+    windowed_error_ : float
+        The same over the last `window` labelled rows.
+    history_ : dict of ndarray
+        "n_seen", "labelled", "updates", "skipped", "mistakes" and "support_vectors" per
+        `block_size` rows of the stream; beyond 4096 entries neighbours are added up.
+    n_drifts_ : int
+        Alarms of the drift test.
+    solver_ : str
+        "stream".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are strings.
+
+    Notes
+    -----
+    For a labelled row, with z the margin under the old model: all coefficients are multiplied
+    by ``1 - eta alpha``, those below `tau` in size are dropped, and if ``z < 1`` the row is
+    added with the coefficient ``eta y``. A support vector thus lives for about
+    ``log(tau / eta) / log(1 - eta alpha)`` labelled rows, which bounds their number.
+
+    One row costs n_support · n_features multiplications and n_support exponentials, done for
+    a block at a time. Memory is that of the support vectors. There are no sample weights.
+
+    References
+    ----------
+    J. Kivinen, A. J. Smola and R. C. Williamson, "Online learning with kernels", IEEE
+    Transactions on Signal Processing 52 (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from buttress import Norma
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    >>> model = Norma(gamma=2.0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> model = Norma(gamma=2.0)
+    >>> model = model.partial_fit(X[:100], y[:100], classes=["different", "same"])
+    >>> model.partial_fit(X[100:], y[100:]).n_seen_
+    500
+    """
+
+    def __init__(
+        self,
+        eta: float = 0.1,
+        alpha: float = 1e-2,
+        tau: float = 1e-4,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_params: Any = None,
+        budget: int | None = None,
+        budget_policy: str = "merge",
+        block_size: int = 64,
+        window: int = 1000,
+        drift: str | None = None,
+    ) -> None:
+        self.eta = eta
+        self.alpha = alpha
+        self.tau = tau
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.budget = budget
+        self.budget_policy = budget_policy
+        self.block_size = block_size
+        self.window = window
+        self.drift = drift
+
+    def _rule(self) -> NormaRule:
+        eta = check_number("eta", self.eta, "(0, inf)")
+        alpha = check_number("alpha", self.alpha, "[0, inf)")
+        tau = check_number("tau", self.tau, "[0, inf)")
+        if eta * alpha >= 1:
+            raise ValueError(
+                f"eta={self.eta!r} and alpha={self.alpha!r}: eta * alpha must be below 1, the "
+                "share of the model that every step removes."
+            )
+        return NormaRule(eta, alpha, tau)

@@ -1,0 +1,305 @@
+"""The interface of every classifier that may give no answer."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.kernel_source import kernel_source
+from buttress.classifiers.parameters import check_number
+from buttress.classifiers.training import TrainingSet
+from buttress.metrics.scorer import half_gap
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
+
+# Share of the rows kept out of training when the band is set for a coverage.
+HELD_OUT = 0.25
+# Single precision cannot do better.
+_FLOOR = 1e-4
+
+
+class RejectMixin:
+    """`reject`, `predict_or_reject` and the rule for more than two classes.
+
+    A class that uses it has `decision_function`, `classes_` and `thresholds_`, the two ends of
+    the band on the scale of `decision_function`: shape (2,), or (n_classes, 2) with one band
+    for every one-vs-rest problem. It comes before the base class in the list of bases.
+    """
+
+    classes_: NDArray[Any]
+    thresholds_: Array
+    d: float
+    target_coverage: float | None
+
+    def reject(self, X: Any) -> BoolArray:
+        """Which rows get no answer.
+
+        Two classes: the score lies in the closed band ``thresholds_``; a band of no width
+        rejects nothing. More classes: no class, or more than one, is accepted, where a class
+        is accepted when its score lies above its band. With ``target_coverage`` the rule is
+        one band for half the distance of the two largest scores.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples,)
+        """
+        return self._judge(X)[1]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row, also of those that `reject` names.
+
+        With more than two classes it is the accepted class when there is exactly one, else
+        the class of the largest score. A score of exactly zero is ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._judge(X)[0]
+
+    def predict_or_reject(self, X: Any, reject_label: Any = None) -> NDArray[Any]:
+        """The label of every row, or no answer.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        reject_label : object, optional
+            Stands for "no answer"; must not be one of ``classes_``.
+
+        Returns
+        -------
+        masked array of shape (n_samples,), or ndarray
+            Without `reject_label`, a masked array whose masked entries are rejected;
+            otherwise an array with `reject_label` in their place.
+        """
+        labels, rejected = self._judge(X)
+        if reject_label is None:
+            return np.ma.MaskedArray(labels, mask=rejected)
+        return _with_label(labels, rejected, reject_label, self.classes_)
+
+    # -- the rule --------------------------------------------------------------------------
+
+    def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        """Labels and rejections of the rows `X`."""
+        scores = self.decision_function(X)  # type: ignore[attr-defined]
+        return self._labels(scores), self._rejected(scores)
+
+    def _rejected(self, scores: Array) -> BoolArray:
+        if not (self.thresholds_[..., 0] < self.thresholds_[..., 1]).any():
+            return np.zeros(len(scores), dtype=bool)
+        if self.target_coverage is not None:
+            return np.asarray(half_gap(scores) <= self.thresholds_[1])
+        if scores.ndim == 1:
+            low, high = self.thresholds_
+            return np.asarray((scores >= low) & (scores <= high))
+        return np.asarray(self._accepted(scores).sum(axis=1) != 1)
+
+    def _labels(self, scores: Array) -> NDArray[Any]:
+        if scores.ndim == 1:
+            return np.asarray(self.classes_[(scores > 0).astype(int)])
+        index = scores.argmax(axis=1)
+        if self.thresholds_.ndim == 2:
+            accepted = self._accepted(scores)
+            index = np.where(accepted.sum(axis=1) == 1, accepted.argmax(axis=1), index)
+        return np.asarray(self.classes_[index])
+
+    def _accepted(self, scores: Array) -> BoolArray:
+        return np.asarray(scores > self.thresholds_[:, 1])
+
+    def _check_coverage(self) -> None:
+        if self.target_coverage is not None:
+            check_number("target_coverage", self.target_coverage, "(0, 1]")
+
+
+class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
+    """A kernel machine with a rejection band, trained by the solvers of `solvers.reject`.
+
+    A subclass checks its own parameters (`_check_own`), solves one binary problem (`_solve`)
+    and says how wide the band of a solution is (`_half_width`).
+    """
+
+    C: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    cache_size: float
+    random_state: Any
+    _centres_rows = True
+
+    def _check_own(self) -> None:
+        raise AssertionError(f"{type(self).__name__} does not define _check_own")
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
+    ) -> Any:
+        """One binary problem; `warm` is a solution of the same rows for another `d`."""
+        raise AssertionError(f"{type(self).__name__} does not define _solve")
+
+    def _half_width(self, solution: Any) -> float:
+        raise AssertionError(f"{type(self).__name__} does not define _half_width")
+
+    def _tolerance(self, data: TrainingSet) -> float:
+        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+
+    def _set_bands(self, solutions: list[Any]) -> None:
+        widths = np.array([self._half_width(solution) for solution in solutions])
+        bands = np.column_stack([-widths, widths])
+        self.thresholds_ = bands[0] if len(solutions) == 1 else bands
+
+    def _answers(
+        self, solutions: list[Any], classes: NDArray[Any], K: Array
+    ) -> tuple[NDArray[Any], BoolArray]:
+        """Labels and rejections of rows whose similarities to the training rows are `K`."""
+        judge = copy(self)
+        judge.classes_ = classes
+        judge._set_bands(solutions)
+        scores = np.column_stack([K @ solution.c + solution.b for solution in solutions])
+        values = scores[:, 0] if len(solutions) == 1 else scores
+        return judge._labels(values), judge._rejected(values)
+
+    def _check_shared(self) -> None:
+        check_number("d", self.d, "(0, 0.5]")
+        check_number("C", self.C, "(0, inf)")
+        check_number("tol", self.tol, "(0, inf)")
+        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
+        check_number("cache_size", self.cache_size, "(0, inf)")
+        self._check_coverage()
+        self._check_own()
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+        """Train, and store everything that all such machines share."""
+        self._check_shared()
+        everything = data = self._training_set(X, y, sample_weight)
+        precomputed = self.kernel == "precomputed"
+        held: IntArray | None = None
+        if self.target_coverage is not None:
+            kept, held = held_out_rows(data.codes, self.random_state)
+            data = subset(data, kept, precomputed)
+        kernel = self._make_kernel(data)
+        K = kernel_source(kernel, data, self.cache_size)
+        tol = self._tolerance(data)
+        solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
+        dual = np.array([solution.c for solution in solutions])
+        self._store_expansion(data, kernel, dual, np.array([s.b for s in solutions]))
+        self._store_certificates(solutions, kind="duality_gap")
+        if held is None:
+            self._set_bands(solutions)
+        else:
+            if precomputed:
+                scores = everything.X[np.ix_(held, kept)] @ dual.T + self.intercept_
+            else:
+                scores = self._scores(everything.X[held])
+            width = coverage_threshold(half_gap(scores), float(self.target_coverage or 0.0))
+            self.thresholds_ = np.array([-width, width])
+        fitted = np.column_stack([solution.g + solution.b for solution in solutions])
+        rejected = self._rejected(fitted[:, 0] if len(solutions) == 1 else fitted)
+        self.rejection_rate_ = float(np.average(rejected, weights=data.weights))
+        return data, solutions
+
+
+def coverage_threshold(confidence: Array, target_coverage: float) -> float:
+    """The largest confidence rejected, for a coverage of at least `target_coverage`.
+
+    Parameters
+    ----------
+    confidence : array of shape (m,)
+        Confidences of held-out rows, which the model has not seen.
+    target_coverage : float in (0, 1]
+
+    Returns
+    -------
+    float
+        ``t`` such that a new row has confidence above ``t`` with probability at least
+        `target_coverage`, over the draw of the held-out rows and the new one; 0 (rejects
+        nothing) when the rows are too few to reject any.
+
+    Notes
+    -----
+    At most ``r = floor((1 - target_coverage)(m + 1))`` held-out rows are at or below ``t``.
+    All ranks of an exchangeable new row are equally likely, so it is rejected with
+    probability at most ``r / (m + 1) <= 1 - target_coverage``, and exactly ``r / (m + 1)``
+    when no two confidences are equal.
+
+    Examples
+    --------
+    >>> coverage_threshold(np.arange(1.0, 10.0), 0.8)
+    2.0
+    """
+    ordered = np.sort(confidence)
+    allowed = int(np.floor((1.0 - target_coverage) * (len(ordered) + 1) + 1e-9))
+    if allowed == 0:
+        return 0.0
+    threshold = float(ordered[min(allowed, len(ordered)) - 1])
+    # Rows tied with the next one would all be rejected: step below the tie.
+    if allowed < len(ordered) and ordered[allowed] == threshold:
+        below = ordered[ordered < threshold]
+        threshold = float(below[-1]) if len(below) else 0.0
+    return threshold
+
+
+def held_out_rows(codes: IntArray, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Positions to train on and positions kept out, a quarter of every class.
+
+    Raises
+    ------
+    ValueError
+        When the rows are too few.
+    """
+    n, counts = len(codes), np.bincount(codes)
+    if n < 8 or counts.min() < 2:
+        raise ValueError(
+            "target_coverage sets the band on held-out rows and needs at least 8 rows and 2 of "
+            f"every class; got n_samples={n} with class counts {counts.tolist()}."
+        )
+    held = max(int(np.ceil(HELD_OUT * n)), len(counts))
+    train, out = train_test_split(
+        np.arange(n), test_size=held, stratify=codes, random_state=random_state
+    )
+    return np.sort(train), np.sort(out)
+
+
+def subset(data: TrainingSet, rows: IntArray, precomputed: bool) -> TrainingSet:
+    """The training set of some of its rows."""
+    return replace(
+        data,
+        X=data.X[np.ix_(rows, rows)] if precomputed else data.X[rows],
+        codes=data.codes[rows],
+        weight=None if data.weight is None else data.weight[rows],
+        rows=data.rows[rows],
+    )
+
+
+def _with_label(
+    labels: NDArray[Any], rejected: BoolArray, reject_label: Any, classes: NDArray[Any]
+) -> NDArray[Any]:
+    if np.ndim(reject_label) != 0:
+        raise ValueError(f"reject_label={reject_label!r} must be a single label.")
+    if any(label == reject_label for label in classes.tolist()):
+        raise ValueError(
+            f"reject_label={reject_label!r} is one of the classes {classes.tolist()}; "
+            "choose another label."
+        )
+    given = np.asarray(reject_label)
+    numbers = "biuf"
+    if (labels.dtype.kind in numbers and given.dtype.kind in numbers) or (
+        labels.dtype.kind == given.dtype.kind == "U"
+    ):
+        answer = labels.astype(np.result_type(labels.dtype, given.dtype))
+    else:
+        answer = labels.astype(object)
+    answer[rejected] = reject_label
+    return answer

@@ -1,0 +1,112 @@
+"""The 0-d-1 risk as a scikit-learn scorer, and what any classifier answers."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from buttress._arrays import Array, BoolArray
+from buttress.metrics.counts import reject_risk
+
+
+class RejectScorer(BaseEstimator):
+    """A scikit-learn scorer: minus the 0-d-1 risk, so that larger is better.
+
+    Made by `reject_scorer`. A classifier (or a pipeline or search that ends in one) with a
+    `reject` method is charged `d` for every row it rejects; any other always answers.
+
+    Parameters
+    ----------
+    d : float in (0, 0.5]
+        Cost of giving no answer.
+    """
+
+    # the routing of sample_weight to this scorer is switched by `set_score_request`
+    __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
+
+    def __init__(self, d: float = 0.2) -> None:
+        self.d = d
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score a fitted `estimator` on the rows `X` with labels `y`."""
+        pred, rejected = answers(estimator, X)
+        risk = reject_risk(y, pred, rejected, self.d, sample_weight=sample_weight)
+        return -float(np.asarray(risk))
+
+    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The same as a call."""
+        return self(estimator, X, y, sample_weight)
+
+
+def reject_scorer(d: float) -> RejectScorer:
+    """A scorer of the 0-d-1 risk for ``GridSearchCV``, ``cross_val_score`` and the like.
+
+    Parameters
+    ----------
+    d : float in (0, 0.5]
+        Cost of giving no answer.
+
+    Returns
+    -------
+    RejectScorer
+        Called with ``(estimator, X, y)``; returns minus the risk.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> always = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
+    >>> reject_scorer(0.2)(always, [[0], [0], [0], [0]], [1, 1, 1, 0])
+    -0.25
+    """
+    if isinstance(d, bool) or not isinstance(d, Real) or not 0 < d <= 0.5:
+        raise ValueError(f"d={d!r} is out of range: expected a number in (0, 0.5].")
+    return RejectScorer(d)
+
+
+def answers(estimator: Any, X: Any) -> tuple[NDArray[Any], BoolArray]:
+    """Labels and rejections of a fitted estimator, through pipelines and searches."""
+    X, last = final_step(estimator, X)
+    pred = np.asarray(last.predict(X))
+    if hasattr(last, "reject"):
+        return pred, np.asarray(last.reject(X), dtype=bool)
+    return pred, np.zeros(len(pred), dtype=bool)
+
+
+def final_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The classifier inside a pipeline or a search, and the rows as it sees them."""
+    while not hasattr(estimator, "reject"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            if len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator.steps[-1][1]
+        else:
+            break
+    return X, estimator
+
+
+def confidence_scores(estimator: Any, X: Any) -> Array:
+    """How sure a fitted estimator is of each answer, larger is surer.
+
+    Half the distance between the two largest scores (the absolute score for two classes); the
+    largest probability when the estimator has no ``decision_function``.
+    """
+    X, last = final_step(estimator, X)
+    if not hasattr(last, "decision_function"):
+        return np.asarray(np.max(last.predict_proba(X), axis=1))
+    scores = np.asarray(last.decision_function(X))
+    return half_gap(scores)
+
+
+def half_gap(scores: Array) -> Array:
+    """``abs(f)`` for two classes, else half the distance of the two largest columns."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return np.abs(scores.reshape(len(scores)))
+    top = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(0.5 * (top[:, 1] - top[:, 0]))

@@ -1,0 +1,321 @@
+"""Outer loops around `reduction`: non-convex ramp losses, and a bound on the norm.
+
+Both keep all columns together: an outer step is a few passes over the data for every fold and
+every penalty at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.blocks.base import Block
+from buttress.solvers.blockwise.certificate import duality_gaps
+from buttress.solvers.blockwise.objective import Objective
+from buttress.solvers.blockwise.reduction import (
+    ColumnCertificate,
+    ColumnSolution,
+    ColumnSolver,
+    batches,
+    joined,
+    sample_of,
+    solve_columns,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RampColumns:
+    """Solutions of a non-convex problem.
+
+    Attributes
+    ----------
+    solution : ColumnSolution
+        `objective` is the non-convex one; `gap` is that of the last convex step.
+    objective_path : array of shape (steps, columns)
+        The objective after every outer step; a finished column repeats its last value.
+    n_outer : array of shape (columns,)
+    """
+
+    solution: ColumnSolution
+    objective_path: Array
+    n_outer: Array
+
+
+def solve_ramp_columns(
+    objective: Objective,
+    *,
+    tol: float = 1e-9,
+    inner_tol: float = 1e-12,
+    max_outer: int = 100,
+    max_passes: int = 500,
+    method: str = "auto",
+    start: Array | None = None,
+) -> RampColumns:
+    """Minimise columns whose loss is a difference of convex functions.
+
+    Every outer step replaces the concave part by its tangent, a linear term that one pass
+    sums up, and solves the convex rest.
+
+    Parameters
+    ----------
+    objective : Objective
+        With a loss that has `convex` and `concave` parts, such as `SmoothedRamp`.
+    tol : float
+        A column stops when a step lowers its objective by no more than ``tol (1 + |F|)``.
+    inner_tol : float
+        Accuracy of the convex steps, as in `solve_columns`.
+    max_outer, max_passes : int
+        Outer steps, and passes per outer step, at most.
+    method : str
+        As in `solve_columns`.
+    start : array of shape (parameters, columns), optional
+        Where the first tangent is taken; zero, where a ramp is its hinge, when not given.
+    """
+    sample = sample_of(objective, method)
+    parts, paths, counts = [], [], []
+    for batch, part in batches(objective):
+        begin = None if start is None else start[:, batch]
+        found, path, outer = _ramp_batch(
+            part, tol, inner_tol, max_outer, max_passes, method, begin, sample
+        )
+        parts.append(found)
+        paths.append(path)
+        counts.append(outer)
+    longest = max(len(path) for path in paths)
+    padded = [np.vstack([path, np.repeat(path[-1:], longest - len(path), 0)]) for path in paths]
+    return RampColumns(joined(parts), np.hstack(padded), np.concatenate(counts))
+
+
+def _ramp_batch(
+    objective: Objective,
+    tol: float,
+    inner_tol: float,
+    max_outer: int,
+    max_passes: int,
+    method: str,
+    start: Array | None,
+    sample: Block | None,
+) -> tuple[ColumnSolution, Array, Array]:
+    ramp, n_columns = objective.rows.loss, len(objective.columns)
+    convex = replace(objective, rows=replace(objective.rows, loss=ramp.convex))
+    free = replace(objective.columns, alpha=np.zeros(n_columns))
+    no_slope = tuple(0.0 for _ in objective.rows.slope)
+    concave = replace(
+        objective,
+        rows=replace(objective.rows, loss=ramp.concave, slope=no_slope),
+        columns=free,
+    )
+    everything = np.arange(n_columns)
+    theta = np.zeros((objective.n_parameters, n_columns)) if start is None else start.copy()
+    linear = np.zeros_like(theta)
+    if start is not None:
+        linear = concave(theta, everything)[1]
+    value = np.full(n_columns, np.inf)
+    gap, done = np.full(n_columns, np.inf), np.zeros(n_columns, dtype=bool)
+    good = np.ones(n_columns, dtype=bool)
+    n_outer = np.zeros(n_columns, dtype=int)
+    path: list[Array] = []
+    passes, used = 0, ""
+    live = everything
+    solver: ColumnSolver | None = None
+    tolerance = np.full(n_columns, inner_tol)
+    for step in range(max_outer):
+        if solver is None or len(live) < len(solver.objective.columns):
+            # Fewer columns than the metric was made for: a smaller metric pays at once.
+            solver = ColumnSolver(convex.only(live), method, sample)
+        begin = None if step == 0 and start is None else theta[:, live]
+        found = solver.solve(tolerance[live], max_passes, start=begin, linear=linear[:, live])
+        rest, tangent = concave(found.theta, live)
+        # The convex step's value holds the tangent; the true concave part replaces it.
+        flat = (linear[:, live] * found.theta).sum(axis=0)
+        reached = found.objective - flat + rest
+        passes += found.n_iter + 1
+        used = used or found.method
+        fall = value[live] - reached
+        better = fall > 0
+        kept = live[better]
+        theta[:, kept] = found.theta[:, better]
+        value[kept] = reached[better]
+        linear[:, kept] = tangent[:, better]
+        gap[live], good[live] = found.gap, found.converged
+        n_outer[live] += 1
+        path.append(value.copy())
+        done[live] = fall <= tol * (1.0 + np.abs(value[live]))
+        live = everything[~done]
+        if len(live) == 0:
+            break
+    converged: BoolArray = done & good
+    return ColumnSolution(theta, value, gap, converged, passes, used), np.array(path), n_outer
+
+
+@dataclass(frozen=True, eq=False)
+class RadiusColumns:
+    """Solutions of ``min mean loss + slope'o`` with ``||w|| <= radius``.
+
+    Attributes
+    ----------
+    solution : ColumnSolution
+        `objective` has no penalty; `gap` bounds its distance from the minimum.
+    penalty : array of shape (columns,)
+        The penalty whose solution has (nearly) this norm; the multiplier is twice as large.
+    active : bool array of shape (columns,)
+        Whether the bound holds the solution back.
+    """
+
+    solution: ColumnSolution
+    penalty: Array
+    active: BoolArray
+
+
+# Penalties below this share of the first are as good as none.
+_NO_PENALTY = 1e-10
+
+
+def solve_radius_columns(
+    objective: Objective,
+    radius: Array,
+    *,
+    tol: float = 1e-9,
+    inner_tol: float = 1e-18,
+    max_outer: int = 60,
+    max_passes: int = 500,
+    method: str = "auto",
+) -> RadiusColumns:
+    """Minimise all columns under a bound on the norm of w.
+
+    The norm falls as the penalty rises, so a safeguarded secant in the logarithms finds the
+    penalty for every column, with warm starts; for any penalty mu the solution is within
+    ``2 mu ||w|| (radius - ||w||)`` of the constrained minimum.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its penalties are ignored.
+    radius : array of shape (columns,)
+    tol : float
+        A column is finished when that bound, relative to ``1 + |objective|``, is below this.
+    inner_tol, max_passes, method
+        As in `solve_columns`.
+    max_outer : int
+        Penalties tried at most.
+    """
+    n_columns, m = len(objective.columns), objective.n_components
+    everything = np.arange(n_columns)
+    theta = np.zeros((objective.n_parameters, n_columns))
+    theta[m:] = _first_offsets(objective)
+    _, gradient = _without_penalty(objective)(theta, everything)
+    top = np.maximum(np.linalg.norm(gradient[:m], axis=0) / (2.0 * radius), 1e-300)
+    search = _PenaltySearch(n_columns)
+    logs = np.log(top)
+    floor = logs + np.log(_NO_PENALTY)
+    value: Array = np.zeros(n_columns)
+    bound = np.full(n_columns, np.inf)
+    penalty, active = np.exp(logs), np.ones(n_columns, dtype=bool)
+    passes, used = 0, ""
+    live = everything
+    for _ in range(max_outer):
+        columns = replace(objective.columns[live], alpha=np.exp(logs[live]))
+        part = replace(objective.only(live), columns=columns)
+        found = solve_columns(
+            part, tol=inner_tol, max_passes=max_passes, method=method, start=theta[:, live]
+        )
+        passes += found.n_iter
+        used = used or found.method
+        theta[:, live] = found.theta
+        norm = np.linalg.norm(found.theta[:m], axis=0)
+        mu = np.exp(logs[live])
+        value[live] = found.objective - mu * norm**2
+        inside = norm <= radius[live]
+        free = inside & (logs[live] <= floor[live])
+        slack = 2.0 * mu * norm * np.maximum(radius[live] - norm, 0.0)
+        bound[live] = np.where(inside, slack, np.inf) + found.gap
+        penalty[live], active[live] = mu, ~free
+        enough = inside & (slack <= tol * (1.0 + np.abs(value[live])))
+        goal = tol * (1.0 + np.abs(value[live]))
+        # Aim inside by a third of what the bound allows: outside there is no bound.
+        aim = np.log(radius[live]) - np.minimum(goal / (6.0 * mu * radius[live] ** 2), 0.1)
+        going = ~(enough | free)
+        guess = search.next(live, logs[live], np.log(np.maximum(norm, 1e-300)), aim, inside)
+        # A bracket of this width is all rounding of the norms.
+        going &= ~search.closed(live)
+        live = live[going]
+        if len(live) == 0:
+            break
+        logs[live] = np.maximum(guess[going], floor[live])
+    # Inside to the last digit: the point that is returned keeps to the bound.
+    norm = np.linalg.norm(theta[:m], axis=0)
+    theta[:m] *= np.minimum(1.0, radius / np.maximum(norm, 1e-300))
+    gap, value = duality_gaps(objective, theta, radius)
+    # Where the bound holds nothing back the dual point is only as good as a zero gradient
+    # times the radius; the penalty's own bound is sharper there.
+    gap = np.fmin(gap, bound)
+    done = gap <= np.maximum(10.0 * tol, _rounding(objective)) * (1.0 + np.abs(value))
+    done |= ~active
+    return RadiusColumns(ColumnSolution(theta, value, gap, done, passes, used), penalty, active)
+
+
+def _rounding(objective: Objective) -> float:
+    """What the gap of a single-precision model can be."""
+    return 1e-4 if objective.source.dtype == np.float32 else 0.0
+
+
+class _PenaltySearch:
+    """A safeguarded secant for ``log norm(log penalty) = aim`` in every column."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.low = np.full(n_columns, -np.inf)  # penalties too small, norm above the aim
+        self.high = np.full(n_columns, np.inf)
+        self.last = np.full((2, n_columns), np.nan)  # the previous penalty and norm
+        self.miss = np.full(n_columns, np.inf)
+
+    def closed(self, columns: IntArray) -> BoolArray:
+        """Whether the bracket leaves no room."""
+        return np.asarray(self.high[columns] - self.low[columns] <= 1e-9)
+
+    def next(
+        self, columns: IntArray, logs: Array, norms: Array, aim: Array, inside: BoolArray
+    ) -> Array:
+        """Take the norms reached at `logs`; return the penalties to try next."""
+        self.high[columns[inside]] = logs[inside]
+        self.low[columns[~inside]] = logs[~inside]
+        low, high = self.low[columns], self.high[columns]
+        before, norm_before = self.last[:, columns]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slope = (norms - norm_before) / (logs - before)
+        # Under strong penalties the norm is inversely proportional to the penalty.
+        slope = np.where(np.isfinite(slope) & (slope < -1e-3), slope, -1.0)
+        guess = logs + (aim - norms) / slope
+        bracketed = np.isfinite(low) & np.isfinite(high)
+        miss = np.abs(aim - norms)
+        middle = np.where(bracketed, (low + high) / 2.0, guess)
+        # The secant, if it stays inside and came nearer last time; else half the bracket.
+        slow = bracketed & (miss > 0.5 * self.miss[columns])
+        guess = np.where(slow | (guess <= low) | (guess >= high), middle, guess)
+        self.last[0, columns], self.last[1, columns] = logs, norms
+        self.miss[columns] = miss
+        return np.asarray(guess)
+
+
+def _without_penalty(objective: Objective) -> Objective:
+    columns = replace(objective.columns, alpha=np.zeros(len(objective.columns)))
+    return replace(objective, columns=columns)
+
+
+def _first_offsets(objective: Objective) -> Array:
+    """Offsets that are best for w = 0, by a few safeguarded one-dimensional Newton steps."""
+    m, n_columns = objective.n_components, len(objective.columns)
+    columns = replace(objective.columns, alpha=np.ones(n_columns))
+    # A huge penalty keeps w at zero; what is left is a problem in the offsets alone.
+    heavy = replace(objective, columns=replace(columns, alpha=np.full(n_columns, 1e12)))
+    found = solve_columns(heavy, tol=1e-10, method="fixed")
+    return found.theta[m:]
+
+
+def certificates(solution: ColumnSolution, scale: Array | float = 1.0) -> list[ColumnCertificate]:
+    """Certificates with objective and gap in other units."""
+    factor = np.broadcast_to(scale, solution.objective.shape)
+    return replace(
+        solution, objective=solution.objective * factor, gap=solution.gap * factor
+    ).certificates()

@@ -1,0 +1,394 @@
+"""Linear models on (mapped) rows at any size: everything they need is a sum over rows.
+
+All penalties and folds ride in the same passes over the data, as columns of one matrix. The
+solver never sees where the rows are; see `buttress.blocks.base` for the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
+from buttress.blocks.base import Block, take_rows
+from buttress.solvers.blockwise._descent import Preconditioner, State
+from buttress.solvers.blockwise._offsets import SampleOffsets, sample_offsets
+from buttress.solvers.blockwise._path import LEAST_TOLERANCE, follow_path, run
+from buttress.solvers.blockwise._preconditioners import (
+    DiagonalCurvature,
+    ExactCurvature,
+    FixedCurvature,
+    SampledCurvature,
+    curvature_bound,
+    fixed_curvature,
+    sampled_curvature,
+)
+from buttress.solvers.blockwise.objective import Objective
+from buttress.solvers.blockwise.passes import GramPass
+
+METHODS = ("auto", "fixed", "newton", "lbfgs")
+
+# Beyond this many components a square matrix of them costs more than it saves.
+_MOST_SQUARE = 6_000
+# Rows of the sample that gives start and curvature: this many per component, and of all rows.
+_PER_COMPONENT, _MOST_PER_COMPONENT, _SHARE = 10, 40, 20
+_FEWEST_SAMPLE, _MOST_SAMPLE = 2_000, 40_000
+# A sample of more than every other row is no sample: take all, up to so many entries.
+_LEAST_SHARE, _MOST_ENTRIES = 2, 80_000_000
+# Columns whose penalties are within this factor share a Hessian of the sample.
+_SHARED = 2.5
+# Columns up to which each gets a Hessian of its own.
+_FEW = 8
+# Columns solved together, about.
+_BATCH = 1024
+# Passes between two looks at the costs.
+_PATIENCE = 8
+_NEWTON_STEPS = 4.0
+# The sample's own minimum is this far from the data's at best.
+_SAMPLE_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class ColumnCertificate:
+    """One column's result in the form shared by all solvers."""
+
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSolution:
+    """The solutions of all columns.
+
+    Attributes
+    ----------
+    theta : array of shape (components + offsets, columns)
+        Coordinates w for the features ``raw(x) @ basis`` of the problem as it was given,
+        followed by the offsets.
+    objective : array of shape (columns,)
+    gap : array of shape (columns,)
+        Estimate of the distance of the objective from its minimum: half the squared Newton
+        decrement in the metric the solver has learned.
+    converged : bool array of shape (columns,)
+    n_iter : int
+        Passes over the data.
+    method : str
+        What was used, in order, joined by "+".
+    """
+
+    theta: Array
+    objective: Array
+    gap: Array
+    converged: BoolArray
+    n_iter: int
+    method: str
+
+    def certificates(self) -> list[ColumnCertificate]:
+        """One small result per column."""
+        return [
+            ColumnCertificate(float(f), float(g), self.n_iter, bool(c))
+            for f, g, c in zip(self.objective, self.gap, self.converged, strict=True)
+        ]
+
+
+def sample_rows(n_rows: int, n_components: int, seed: int) -> IntArray:
+    """Row numbers of the sample that gives start and curvature: all, when rows are few."""
+    most = min(_MOST_PER_COMPONENT * n_components, _MOST_SAMPLE)
+    size = min(max(_PER_COMPONENT * n_components, n_rows // _SHARE, _FEWEST_SAMPLE), most)
+    size = max(size, min(_FEWEST_SAMPLE, n_rows))
+    size = min(size, _MOST_ENTRIES // n_components)
+    if _LEAST_SHARE * size >= n_rows and n_rows * n_components <= _MOST_ENTRIES:
+        return np.arange(n_rows)
+    size = min(size, n_rows)
+    drawn = np.random.default_rng((seed, 3)).choice(n_rows, size=size, replace=False, shuffle=False)
+    return np.sort(drawn)
+
+
+def solve_columns(
+    objective: Objective,
+    *,
+    tol: float | Array = 1e-12,
+    max_passes: int = 500,
+    method: str = "auto",
+    start: Array | None = None,
+    sample: Block | None = None,
+) -> ColumnSolution:
+    """Minimise all columns of an objective.
+
+    Parameters
+    ----------
+    objective : Objective
+        Made by `make_objective`.
+    tol : float or array of shape (columns,)
+        A column is finished when the estimated distance to the minimum, relative to
+        ``1 + |objective|``, is below this.
+    max_passes : int
+        Passes over the data at most.
+    method : {"auto", "fixed", "newton", "lbfgs"}
+        "fixed": curvature bound times one Gram matrix, corrected by a short memory of the
+        steps. "newton": the same for a few passes, then the exact Hessian. "lbfgs": memory
+        alone, nothing square in the number of components. "auto" starts from a sample's
+        solution and curvature when there are many rows, else from the Gram matrix, and lets
+        Newton finish when the cost, counted in operations, speaks for it.
+    start : array of shape (parameters, columns), optional
+    sample : Block, optional
+        Rows of `sample_rows`, when the caller has them already.
+
+    Notes
+    -----
+    With n rows, m components and c columns a pass takes ``n (map + 4 m c)`` operations, a Gram
+    matrix ``n m²`` once, an exact Hessian ``n m²`` per column.
+    """
+    sample = sample_of(objective, method) if sample is None else sample
+    tolerance = np.broadcast_to(np.asarray(tol, dtype=float), (len(objective.columns),))
+    parts = []
+    for batch, part in batches(objective):
+        solver = ColumnSolver(part, method, sample)
+        begin = None if start is None else start[:, batch]
+        parts.append(solver.solve(tolerance[batch], max_passes, start=begin))
+    return joined(parts)
+
+
+def sample_of(objective: Objective, method: str = "auto") -> Block | None:
+    """Fetch the rows that give start and curvature, when there are enough rows to sample."""
+    if method != "auto" or objective.n_components > _MOST_SQUARE:
+        return None
+    rows = sample_rows(objective.source.n_rows, objective.n_components, seed=0)
+    return take_rows(objective.source, rows)
+
+
+def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
+    """The columns in groups that are solved together."""
+    n_columns = len(objective.columns)
+    # Whole binary problems where possible: their columns share starts and curvature.
+    each = -(-n_columns // len(np.unique(objective.columns.problem)))
+    size = max(1, _BATCH // each) * each if each <= _BATCH else _BATCH
+    for first in range(0, n_columns, size):
+        part = slice(first, min(first + size, n_columns))
+        yield part, objective.only(part)
+
+
+def joined(parts: list[ColumnSolution]) -> ColumnSolution:
+    """Solutions of several batches as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return ColumnSolution(
+        np.hstack([part.theta for part in parts]),
+        np.concatenate([part.objective for part in parts]),
+        np.concatenate([part.gap for part in parts]),
+        np.concatenate([part.converged for part in parts]),
+        sum(part.n_iter for part in parts),
+        parts[0].method,
+    )
+
+
+class ColumnSolver:
+    """Solves one objective, or several that differ in their linear term.
+
+    The metric (Gram matrix, or Hessians of a sample) is made once and serves them all.
+
+    Parameters
+    ----------
+    objective : Objective
+    method : str
+        As in `solve_columns`.
+    sample : Block, optional
+    """
+
+    def __init__(
+        self, objective: Objective, method: str = "auto", sample: Block | None = None
+    ) -> None:
+        if method not in METHODS:
+            raise ValueError(f"method={method!r}: expected one of {', '.join(METHODS)}.")
+        if method in ("auto", "fixed") and objective.n_components > _MOST_SQUARE:
+            method = "lbfgs"
+        self.objective, self.method, self.sample = objective, method, sample
+        self.metric: Preconditioner | None = None
+        self.small: Objective | None = None
+        self.offsets: SampleOffsets | None = None
+        self.used = [method]
+
+    def solve(
+        self,
+        tolerance: Array,
+        max_passes: int,
+        *,
+        start: Array | None = None,
+        linear: Array | None = None,
+    ) -> ColumnSolution:
+        """Minimise every column; `linear` (given coordinates) replaces its linear term."""
+        # The passes have threads of their own; what is between them is small dense work.
+        with one_blas_thread():
+            return self._solve(tolerance, max_passes, start, linear)
+
+    def _solve(
+        self, tolerance: Array, max_passes: int, start: Array | None, linear: Array | None
+    ) -> ColumnSolution:
+        tolerance = np.maximum(tolerance, LEAST_TOLERANCE[self.objective.source.dtype])
+        cold = start is None
+        begin = np.zeros((self.objective.n_parameters, len(tolerance))) if cold else start
+        assert begin is not None
+        passes = 0
+        if self.metric is None:
+            begin, passes = self._prepare(begin, cold, tolerance, max_passes)
+        else:
+            begin = self.objective.from_given(begin)
+        objective = self.objective if linear is None else self.objective.with_linear(linear)
+        assert self.metric is not None
+        left = max(max_passes - passes, 1)
+        if self.method == "lbfgs":
+            state = run(objective, begin, self.metric, tolerance, left, memory=20)
+        elif self.method == "fixed":
+            state = run(objective, begin, self.metric, tolerance, left)
+        else:
+            state = self._finish(objective, begin, tolerance, left)
+        return ColumnSolution(
+            objective.to_given(state.theta),
+            state.value,
+            state.decrement / 2.0,
+            state.done,
+            passes + state.passes,
+            "+".join(self.used),
+        )
+
+    def _prepare(
+        self, start: Array, cold: bool, tolerance: Array, max_passes: int
+    ) -> tuple[Array, int]:
+        """Make the metric; return the start in its coordinates and the passes it took."""
+        if self.method == "lbfgs":
+            self.metric = _diagonal(self.objective)
+            return start, 0
+        small = None
+        if self.sample is not None and self.method == "auto":
+            small = self.objective.on_sample(self.sample)
+        sampled = small is not None
+        whole = small is not None and small.source.n_rows == self.objective.source.n_rows
+        self.used = ["sample" if sampled and not whole else "fixed"]
+        small, begin, self.fixed = _from_gram(small or self.objective, start)
+        assert small.rotation is not None
+        self.objective = self.objective.rotated(small.rotation)
+        self.metric = self.fixed
+        if self.method == "fixed":
+            return begin, 0
+        passes = 0
+        if sampled:
+            self.small = small = small.in_coordinates()
+        self.offsets = sample_offsets(self.small)
+        if cold:
+            aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
+            begin, passes = follow_path(small, self.fixed, aim, max_passes, self.offsets)
+        if sampled or not cold:
+            self._renew(small, begin, np.arange(begin.shape[1]))
+        return begin, 0 if sampled else passes
+
+    def _finish(
+        self, objective: Objective, start: Array, tolerance: Array, max_passes: int
+    ) -> State:
+        """Descend in the metric at hand; let Newton finish when that is cheaper."""
+        assert self.metric is not None
+        state = None
+        metrics: list[Preconditioner] = [self.metric, self.fixed]
+        turn = 0
+        while True:
+            left = max_passes if state is None else max_passes - state.passes
+            before = None if state is None else state.decrement.copy()
+            state = run(
+                objective,
+                start,
+                metrics[turn],
+                tolerance,
+                min(left, _PATIENCE),
+                state=state,
+                offsets=self.offsets,
+            )
+            if state.done.all() or state.passes >= max_passes:
+                return state
+            few = int((~state.done).sum()) <= _FEW or self.method == "newton"
+            if few and _newton_is_cheaper(objective, state, before, tolerance):
+                self._note("newton")
+                exact = ExactCurvature(objective)
+                left = max_passes - state.passes
+                return run(objective, start, exact, tolerance, left, memory=0, state=state)
+            stuck = before is not None and (state.decrement >= 0.5 * before)[~state.done].any()
+            if stuck:
+                # Whoever is stuck in one metric may move in the other.
+                turn = 1 - turn
+            if turn == 0:
+                # The curvature has changed since. The sample knows how at little cost; all rows
+                # know better, and are asked when many passes are to be saved.
+                part = np.flatnonzero(~state.done)
+                if not isinstance(self.metric, SampledCurvature):
+                    part = np.arange(len(state.done))
+                everyone = self.small is None or _newton_is_cheaper(
+                    objective, state, before, tolerance
+                )
+                if everyone:
+                    self._note("newton")
+                self._renew(objective if everyone else self.small or objective, state.theta, part)
+                metrics[0] = self.metric
+
+    def _note(self, method: str) -> None:
+        if method not in self.used:
+            self.used.append(method)
+
+    def _renew(self, objective: Objective, theta: Array, part: IntArray) -> None:
+        """Take the curvature of some columns at their present points."""
+        bound = self.fixed.diagonal.mean(axis=1)
+        offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
+        bound = np.concatenate([bound, offsets])
+        new = sampled_curvature(objective.only(part), theta[:, part], _SHARED, bound)
+        if isinstance(self.metric, SampledCurvature):
+            new = self.metric.renewed(new, part)
+        else:
+            assert len(part) == theta.shape[1]
+        self.metric = new
+
+
+def _newton_is_cheaper(
+    objective: Objective, state: State, before: Array | None, tolerance: Array
+) -> bool:
+    """Compare the operations that both methods still need, from the rate seen so far."""
+    live = ~state.done
+    if before is None or not np.isfinite(before[live]).all():
+        return False
+    now, then = state.decrement[live], before[live]
+    goal = 2.0 * tolerance[live] * (1.0 + np.abs(state.value[live]))
+    rate = np.clip(np.log(np.maximum(then, 1e-300) / now) / _PATIENCE, 1e-3, None)
+    passes = float((np.log(now / goal) / rate).max())
+    m, n_live = objective.n_components, int(live.sum())
+    mapping = objective.reader.features.flops_per_row + 20.0 * m
+    one_pass = mapping + 4.0 * m * n_live + 60.0 * n_live
+    formed = n_live
+    if n_live > _FEW:
+        alpha = objective.columns.alpha[live]
+        groups = np.ceil(np.log(alpha.max() / alpha.min()) / np.log(_SHARED)) + 1
+        formed = min(n_live, int(groups) * len(np.unique(objective.columns.problem[live])))
+    one_hessian = mapping + float(m) ** 2 * formed
+    return _NEWTON_STEPS * (one_hessian + one_pass) < passes * one_pass
+
+
+def _from_gram(objective: Objective, start: Array) -> tuple[Objective, Array, FixedCurvature]:
+    """Coordinates that make the Gram matrix diagonal, and the curvature bound in them."""
+    gram, sums = objective.gram()
+    eigenvalues, vectors = linalg.eigh(gram)
+    objective = objective.rotated(vectors)
+    metric = fixed_curvature(objective, np.maximum(eigenvalues, 0.0), sums @ vectors)
+    return objective, objective.from_given(start), metric
+
+
+def _diagonal(objective: Objective) -> DiagonalCurvature:
+    task = GramPass(objective.reader, diagonal_only=True)
+    squares, _ = objective.source.sum(task)
+    if objective.basis is not None:
+        # The diagonal in other coordinates is not known from this one; its mean serves.
+        squares = np.full(objective.n_components, squares.mean())
+    bound, weight = curvature_bound(objective.rows.loss), objective.total_weight
+    inner = bound * squares[:, None] / weight + 2.0 * objective.columns.alpha
+    offsets = np.full((objective.rows.n_offsets, len(weight)), bound)
+    return DiagonalCurvature(np.vstack([inner, offsets]))

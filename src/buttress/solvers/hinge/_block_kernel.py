@@ -1,0 +1,59 @@
+"""The kernel of the rows of a block, kept from one block to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.numerics.rows import gather, mirror
+
+# New rows are fetched this many at a time.
+_CHUNK = 256
+
+
+class BlockKernel:
+    """A square matrix of which only the rows and columns that changed are fetched again.
+
+    Parameters
+    ----------
+    K : KernelMatrix
+        Where the rows come from.
+    capacity : int
+        The largest number of rows. Memory is touched only as far as it is used.
+    """
+
+    def __init__(self, K: KernelMatrix, capacity: int) -> None:
+        self.K = K
+        self.matrix: Array = np.empty((capacity, capacity))
+        self.rows: IntArray = np.empty(0, dtype=np.intp)
+        self._place = np.full(K.n, -1, dtype=np.intp)
+
+    def move_to(self, rows: IntArray) -> None:
+        """Hold the kernel of these distinct rows, in the order of `self.rows`."""
+        wanted = np.zeros(self.K.n, dtype=bool)
+        wanted[rows] = True
+        size = len(rows)
+        arranged = np.full(size, -1, dtype=np.intp)
+        stays = np.flatnonzero(wanted[self.rows[:size]])
+        arranged[stays] = self.rows[stays]
+        wanted[arranged[stays]] = False
+        places = np.flatnonzero(arranged < 0)
+        arranged[places] = np.flatnonzero(wanted)
+        self._place[self.rows] = -1
+        self._place[arranged] = np.arange(size)
+        self.rows = arranged
+        for first in range(0, len(places), _CHUNK):
+            new = places[first : first + _CHUNK]
+            self.matrix[new, :size] = self.K.part(arranged[new], arranged)
+        if len(places) < size:
+            mirror(self.matrix, places, size)
+
+    def submatrix(self, rows: IntArray) -> Array:
+        """The kernel of `rows` (they may repeat) with themselves."""
+        places = self._place[rows]
+        if (places < 0).any():
+            return self.K.submatrix(rows)
+        out = np.empty((len(rows), len(rows)))
+        gather(self.matrix, places, places, out)
+        return out

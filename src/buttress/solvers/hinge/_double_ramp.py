@@ -1,0 +1,273 @@
+"""The double ramp machine as the concave-convex loop takes it, and its solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
+from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
+from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
+from buttress.solvers.hinge.smo import BoxSolution
+
+# A margin within this of a kink, relative to one plus itself, is on it.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DoubleRampSolution:
+    """A stationary point of the double ramp machine (or the minimiser of one convex step).
+
+    Attributes
+    ----------
+    c, g : arrays of shape (n,)
+        Signed coefficients of the rows and ``K c``; ``f = g + b``.
+    b, rho : float
+        Intercept and half width of the rejection band, ``rho >= 0``.
+    interval_a, interval_b : arrays of shape (2,)
+        Ends of the optimal ``b - rho`` and ``b + rho`` of the last convex step.
+    gamma1, gamma2 : arrays of shape (n,)
+        Its dual variables (the paper's gamma' and gamma'').
+    beta1, beta2 : arrays of shape (n,)
+        Tangents of the concave parts (beta' and beta'') of the last convex step.
+    shares : array of shape (2, n)
+        Where the dual variables stand in their boxes, from 0 to 1; starts other problems.
+    objective : float
+        ``1/2 ||g||^2 + C sum L`` at the point.
+    step_objective : float
+        Value of the last convex step, the tangents included.
+    objective_path : array
+        The objective after every outer step.
+    gap : float
+        Exact duality gap of the last convex step.
+    violation : float
+        Violation of its optimality conditions, on the scale of f.
+    n_outer, n_iter : int
+        Outer steps and pair steps.
+    converged : bool
+        Whether the loop became stationary with every convex step solved.
+    """
+
+    c: Array
+    g: Array
+    b: float
+    rho: float
+    interval_a: Array
+    interval_b: Array
+    gamma1: Array
+    gamma2: Array
+    beta1: Array
+    beta2: Array
+    shares: Array
+    objective: float
+    step_objective: float
+    objective_path: Array
+    gap: float
+    violation: float
+    n_outer: int
+    n_iter: int
+    converged: bool
+
+
+def with_exact_thresholds(
+    problem: HingeProblem, point: HingePoint, pattern: BoolArray
+) -> HingePoint:
+    """The point with its thresholds in the middle of their exact intervals."""
+    assert point.step is not None
+    interval = threshold_intervals(problem.terms, point.g, pattern)
+    threshold = np.array([middle(ends) for ends in interval])
+    step = replace(point.step, interval=interval, threshold=threshold)
+    if problem.adjust is not None:
+        threshold = problem.adjust(threshold)
+    return HingePoint(point.c, point.g, threshold, step)
+
+
+class DoubleRampMachine(HingeProblem):
+    """The double ramp machine in the form the outer loop takes.
+
+    Three layouts of terms: two groups in general; one group of n terms at ``d = 0.5``, where
+    both groups are the same; and, without intercept, one threshold ``-rho`` that group B sees
+    with the opposite sign, on rows mirrored at the origin.
+    """
+
+    def __init__(
+        self,
+        K: KernelSource,
+        y: Array,
+        C: float,
+        d: float,
+        mu: float,
+        weight: Array | None,
+        fit_intercept: bool,
+        warm: DoubleRampSolution | None,
+    ) -> None:
+        y = np.asarray(y, dtype=np.float64)
+        n = len(y)
+        self.n, self.y, self.d, self.fit_intercept = n, y, d, fit_intercept
+        self.no_band = d == 0.5
+        unit = C / mu * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+        copies = 1 if self.no_band else 2
+        sign, row = np.tile(y, copies), np.tile(np.arange(n), copies)
+        positive = y > 0
+        rows: KernelMatrix = as_kernel_rows(K)
+        if self.no_band:
+            cost, group = unit, np.full(n, 0 if fit_intercept else -1)
+        else:
+            # the first n terms are the paper's ', the last n its ''
+            cost = np.concatenate([d * unit, (1.0 - d) * unit])
+            in_a = np.concatenate([positive, ~positive])
+            group = np.where(in_a, 0, 1)
+            if not fit_intercept:
+                rows = _MirroredRows(rows)
+                sign, row = np.where(in_a, sign, -sign), np.where(in_a, row, row + n)
+                group = np.zeros(2 * n, dtype=np.intp)
+        m = len(cost)
+        terms = HingeTerms(sign, np.full(m, mu), cost, np.full(m, -mu * mu), row, group)
+        super().__init__(rows, terms, adjust=self._ordered)
+        self.first = None if warm is None else self._warm(warm.shares)
+
+    def point(self, c: Array, b: float, rho: float) -> HingePoint:  # type: ignore[override]
+        """The point with these coefficients, intercept and band."""
+        c = np.asarray(c, dtype=np.float64)
+        if self.mirrored:
+            c = np.concatenate([c, np.zeros(self.n)])
+        return super().point(c, self._thresholds(b, rho))
+
+    def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
+        """As in `HingeProblem`; the first step may start from another problem's solution."""
+        point = super().step(pattern, self.first if warm is None else warm, tol)
+        return with_exact_thresholds(self, point, pattern)
+
+    def pattern(self, point: HingePoint) -> BoolArray:
+        """Which terms are clipped; margins on the kink up to the solver's accuracy are not.
+
+        Rows often sit on the kink exactly, and rounding must not decide where the loop goes.
+        """
+        accuracy = _TIE if point.step is None else max(_TIE, 4.0 * point.step.violation)
+        t = self.terms.margins(point.g, point.threshold)
+        return np.asarray(t < self.terms.clip - accuracy * (1.0 + np.abs(t)))
+
+    @property
+    def mirrored(self) -> bool:
+        return not self.fit_intercept and not self.no_band
+
+    def _thresholds(self, b: float, rho: float) -> Array:
+        if self.no_band:
+            return np.array([b] if self.fit_intercept else [])
+        return np.array([b - rho, b + rho] if self.fit_intercept else [-rho])
+
+    def _ordered(self, threshold: Array) -> Array:
+        """``rho = |rho|``: the objective is not larger there for ``d <= 1/2``."""
+        if self.no_band:
+            return threshold
+        return np.sort(threshold) if self.fit_intercept else -np.abs(threshold)
+
+    def _warm(self, shares: Array) -> HingePoint:
+        """The dual variables at these shares of their boxes when nothing is clipped."""
+        a = self.terms.weight * (shares.mean(axis=0) if self.no_band else shares.ravel())
+        nothing = np.zeros(self.K.n)
+        step = BoxSolution(
+            a=a,
+            c=nothing,
+            g=nothing,
+            threshold=np.empty(0),
+            interval=np.empty((0, 2)),
+            objective=np.nan,
+            gap=np.inf,
+            violation=np.inf,
+            n_iter=0,
+            converged=False,
+        )
+        return HingePoint(nothing, nothing, step.threshold, step)
+
+    def solution(self, point: HingePoint, pattern: BoolArray, **outcome: Any) -> DoubleRampSolution:
+        step = point.step
+        assert step is not None
+        n = self.n
+        weight = self.terms.weight
+        beta = np.where(pattern, weight, 0.0)
+        shares = np.clip((step.a + beta) / weight, 0.0, 1.0)
+        c, g = point.c, point.g
+        if self.no_band:
+            a1 = a2 = 0.5 * step.a
+            beta1 = beta2 = 0.5 * beta
+            interval_a = interval_b = step.interval[0] if self.fit_intercept else np.zeros(2)
+        else:
+            a1, a2, beta1, beta2 = step.a[:n], step.a[n:], beta[:n], beta[n:]
+            interval_a, interval_b = step.interval[0], step.interval[-1]
+            if self.mirrored:
+                c, g = c[:n] - c[n:], g[:n]
+                interval_b = -step.interval[0][::-1]
+        low, high = self._ends(point.threshold)
+        return DoubleRampSolution(
+            c=c,
+            g=g,
+            b=0.5 * (low + high),
+            rho=0.5 * (high - low),
+            interval_a=interval_a,
+            interval_b=interval_b,
+            gamma1=a1,
+            gamma2=a2,
+            beta1=beta1,
+            beta2=beta2,
+            shares=np.tile(shares, (2, 1)) if self.no_band else shares.reshape(2, n),
+            objective=self.objective(point),
+            step_objective=self.step_value(pattern, point),
+            gap=step.gap,
+            violation=step.violation,
+            **outcome,
+        )
+
+    def _ends(self, threshold: Array) -> tuple[float, float]:
+        if self.no_band:
+            b = float(threshold[0]) if self.fit_intercept else 0.0
+            return b, b
+        return float(threshold[0]), float(threshold[1] if self.fit_intercept else -threshold[0])
+
+
+class _MirroredRows(KernelMatrix):
+    """The kernel of n rows and of the same rows mirrored at the origin: ``[[K, -K], [-K, K]]``."""
+
+    def __init__(self, rows: KernelMatrix) -> None:
+        self.rows = rows
+
+    @property
+    def n(self) -> int:
+        """Twice the number of rows."""
+        return 2 * self.rows.n
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows can be asked for at once."""
+        return self.rows.most_rows
+
+    @property
+    def diagonal(self) -> Array:
+        """``k(x_i, x_i)``, twice."""
+        return np.tile(self.rows.diagonal, 2)
+
+    @property
+    def whole(self) -> Array | None:
+        """None: the four quarters are not formed."""
+        return None
+
+    def part(self, rows: IntArray, columns: IntArray) -> Array:
+        """The kernel of `rows` with `columns`."""
+        n = self.rows.n
+        below, where = np.unique(rows % n, return_inverse=True)
+        values = self.rows.part(below, columns % n)[where]
+        return np.asarray(values * np.outer(self._side(rows), self._side(columns)))
+
+    def add(self, rows: IntArray, steps: Array, g: Array) -> None:
+        """``g += K[:, rows] @ steps``, in place."""
+        n = self.rows.n
+        change = np.zeros(n)
+        self.rows.add(rows % n, steps * self._side(rows), change)
+        g[:n] += change
+        g[n:] -= change
+
+    def _side(self, rows: IntArray) -> Array:
+        return np.where(rows < self.rows.n, 1.0, -1.0)

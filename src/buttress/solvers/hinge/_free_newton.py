@@ -1,0 +1,107 @@
+"""A Newton step on the free variables of a box problem, clipped or cut at the box."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
+from buttress.solvers.numerics.rows import reduced_system
+
+# How often variables that would leave their box are put on the bound before giving up.
+_CLIPPINGS = 8
+# Copies of a row make the system singular; this shift, relative to its diagonal, keeps the
+# factor and hardly moves the step.
+_RIDGE = 1e-12
+
+
+def newton_step(
+    K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
+) -> Array | None:
+    """A step d that lowers ``1/2 d'Kd - v'd`` inside ``[lower, upper]``, group sums zero.
+
+    Variables that would leave their box are put on the bound and the others solved again; when
+    that does not lower the objective, the first step is cut at the first bound it meets.
+    Costs m³/3 operations for m variables, at most a few times.
+
+    Returns
+    -------
+    array of shape (m,) or None
+        None when no descent was found (at the minimum, or by rounding).
+    """
+    # A second thread gains little here, and on a busy machine waiting for it costs seconds.
+    with one_blas_thread():
+        return _step(K, v, group, n_groups, lower, upper)
+
+
+def _step(
+    K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
+) -> Array | None:
+    step: Array = np.zeros(len(v))
+    inside = np.ones(len(v), dtype=bool)
+    first: Array | None = None
+    for _ in range(_CLIPPINGS):
+        solved = _minimum_given(K, v, group, n_groups, step, inside)
+        if solved is None:
+            break
+        step = solved
+        if first is None:
+            first = step
+        leaving = inside & ((step < lower) | (step > upper))
+        if not leaving.any():
+            if ((step >= lower) & (step <= upper)).all() and step @ (0.5 * (K @ step) - v) < 0:
+                return step
+            break
+        inside &= ~leaving
+        step = np.where(inside, 0.0, np.clip(step, lower, upper))
+    return None if first is None else _cut(K, v, first, lower, upper)
+
+
+def _minimum_given(
+    K: Array, v: Array, group: IntArray, n_groups: int, step: Array, inside: BoolArray
+) -> Array | None:
+    """Minimise over the variables `inside`, the others held at `step`.
+
+    One variable per group is eliminated, so that the sums hold to the last digit even when the
+    system is close to singular.
+    """
+    solved = np.where(inside, 0.0, step)
+    pivot = np.full(len(v), -1)
+    for k in range(n_groups):
+        members = np.flatnonzero(inside & (group == k))
+        if len(members):
+            # The middle one: no pivot that a previous clipping has pushed to an end.
+            pivot[group == k] = members[len(members) // 2]
+            solved[pivot[members[0]]] = -solved[group == k].sum()
+        elif abs(solved[group == k].sum()) > 0:
+            return None
+    right = v - K @ solved if solved.any() else v
+    keep = np.flatnonzero(inside & (pivot != np.arange(len(v))))
+    if len(keep) == 0:
+        return None
+    of = pivot[keep]
+    grouped = of >= 0
+    A = np.empty((len(keep), len(keep)))
+    trace = reduced_system(K, keep, of, A)
+    A[np.diag_indices_from(A)] += _RIDGE * max(trace / len(A), 1e-300)
+    # The lower triangle by rows is LAPACK's upper triangle by columns.
+    factor, info = linalg.lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
+    if info != 0:
+        return None
+    change = linalg.lapack.dpotrs(factor, right[keep] - np.where(grouped, right[of], 0.0))[0]
+    solved[keep] = change
+    solved -= np.bincount(of[grouped], weights=change[grouped], minlength=len(v))
+    return solved
+
+
+def _cut(K: Array, v: Array, step: Array, lower: Array, upper: Array) -> Array | None:
+    """`step`, shortened to the minimum along it or to the first bound."""
+    slope = float(v @ step)
+    if slope <= 0:
+        return None
+    size = np.where(step == 0, 1.0, step)
+    room = np.where(step > 0, upper / size, np.where(step < 0, lower / size, np.inf))
+    curvature = float(step @ (K @ step))
+    length = min(float(room.min()), slope / curvature if curvature > 0 else np.inf)
+    return step * length if 0 < length < np.inf else None

@@ -1,0 +1,168 @@
+"""Rows of a kernel matrix: the whole matrix in memory, or a cache of its latest rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress.solvers.numerics.rows import add_rows, gather
+
+# Rows are computed by matrix products of this many at a time.
+_CHUNK = 512
+
+
+class KernelMatrix:
+    """A kernel matrix held in memory.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Float32 or float64; not copied when its rows are contiguous.
+    """
+
+    def __init__(self, K: Array) -> None:
+        K = np.asarray(K)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise ValueError(f"The kernel matrix must be square; its shape is {K.shape}.")
+        if K.dtype not in (np.float32, np.float64):
+            K = K.astype(np.float64)
+        self._buffer = np.ascontiguousarray(K)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self._buffer.shape[0])
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows can be asked for at once."""
+        return self.n
+
+    @property
+    def diagonal(self) -> Array:
+        """``k(x_i, x_i)``, in float64."""
+        return np.diagonal(self._buffer).astype(np.float64)
+
+    @property
+    def whole(self) -> Array | None:
+        """The matrix itself, rows contiguous, where it is held."""
+        return self._buffer
+
+    def part(self, rows: IntArray, columns: IntArray) -> Array:
+        """The kernel of `rows` with `columns`, float64; distinct rows."""
+        out = np.empty((len(rows), len(columns)))
+        gather(self._buffer, self._slots(rows), columns, out)
+        return out
+
+    def submatrix(self, rows: IntArray) -> Array:
+        """The kernel of `rows` with themselves, float64."""
+        distinct, where = np.unique(rows, return_inverse=True)
+        small = self.part(distinct, distinct)
+        if len(distinct) == len(rows) and (where[1:] > where[:-1]).all():
+            return small
+        # Rows that are asked for twice are read from memory once.
+        out = np.empty((len(rows), len(rows)))
+        gather(small, where, where, out)
+        return out
+
+    def add(self, rows: IntArray, steps: Array, g: Array) -> None:
+        """``g += K[:, rows] @ steps``, in place and in float64."""
+        add_rows(self._buffer, self._slots(rows), steps, g)
+
+    def times(self, c: Array) -> Array:
+        """``K @ c`` from the beginning, in float64; costs one row per non-zero of `c`."""
+        g = np.zeros(self.n)
+        used = np.flatnonzero(c)
+        step = min(_CHUNK, self.most_rows)
+        for start in range(0, len(used), step):
+            rows = used[start : start + step]
+            self.add(rows, c[rows], g)
+        return g
+
+    def _slots(self, rows: IntArray) -> IntArray:
+        return rows
+
+
+class KernelRowCache(KernelMatrix):
+    """The least recently used rows of a kernel matrix too large to hold.
+
+    Parameters
+    ----------
+    compute : callable
+        Takes an integer array of m rows and returns the (m, n) block of the kernel matrix.
+    diagonal : array of shape (n,)
+        ``k(x_i, x_i)``.
+    cache_size : float
+        Megabytes for the rows.
+    dtype : dtype
+        Storage, float32 or float64.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[IntArray], Array],
+        diagonal: Array,
+        cache_size: float = 200.0,
+        dtype: Any = np.float64,
+    ) -> None:
+        self._compute = compute
+        self._diagonal = np.asarray(diagonal, dtype=np.float64)
+        n = len(self._diagonal)
+        bytes_per_row = n * np.dtype(dtype).itemsize
+        # Fewer rows than this and every block of the solver would start from nothing.
+        capacity = max(min(n, 64), min(n, int(cache_size * 2**20 // max(1, bytes_per_row))))
+        self._buffer = np.empty((capacity, n), dtype=dtype)
+        self._slot_of = np.full(n, -1, dtype=np.intp)
+        self._row_in = np.full(capacity, -1, dtype=np.intp)
+        self._used_at = np.full(capacity, -1, dtype=np.int64)
+        self._clock = 0
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self._diagonal)
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows can be asked for at once."""
+        return len(self._row_in)
+
+    @property
+    def diagonal(self) -> Array:
+        """``k(x_i, x_i)``, in float64."""
+        return self._diagonal
+
+    @property
+    def whole(self) -> Array | None:
+        """None: rows come and go."""
+        return None
+
+    def _slots(self, rows: IntArray) -> IntArray:
+        self._clock += 1
+        held = self._slot_of[rows]
+        self._used_at[held[held >= 0]] = self._clock
+        missing = rows[held < 0]
+        if len(missing):
+            missing = np.unique(missing)
+            oldest = np.argpartition(self._used_at, len(missing) - 1)[: len(missing)]
+            evicted = self._row_in[oldest]
+            self._slot_of[evicted[evicted >= 0]] = -1
+            for start in range(0, len(missing), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                self._buffer[oldest[part]] = self._compute(missing[part])
+            self._slot_of[missing] = oldest
+            self._row_in[oldest] = missing
+            self._used_at[oldest] = self._clock
+        return self._slot_of[rows]
+
+
+# What the solvers accept.
+KernelSource: TypeAlias = "Array | KernelMatrix"
+
+
+def as_kernel_rows(K: KernelSource) -> KernelMatrix:
+    """`K` itself when it already gives rows, else a `KernelMatrix` around the array."""
+    return K if isinstance(K, KernelMatrix) else KernelMatrix(K)

@@ -1,0 +1,310 @@
+"""The ramp machine: penalised, and confined to a ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from buttress._arrays import Array, BoolArray
+from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
+from buttress.solvers.hinge.dc import DCSolution, minimize_dc
+from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
+from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
+
+# The norm grows with C up to that of the least loss possible; beyond this growth of C, or when
+# it no longer moves, the ball is out of reach.
+_LARGEST_GROWTH = 1e10
+_SATURATED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RampSolution:
+    """A stationary point of the ramp machine.
+
+    Attributes
+    ----------
+    c, g : arrays of shape (n,)
+        Signed coefficients of the rows and ``K c``; ``f = g + b``.
+    b : float
+        The intercept, 0 without one.
+    b_interval : array of shape (2,)
+        Ends of the optimal intercepts of the last convex step.
+    a : array of shape (n,)
+        Its dual variables, in ``[-beta, C w - beta]``.
+    clipped : array of bool of shape (n,)
+        Rows with ``y f < s`` at the solution: the loss ignores them.
+    C : float
+        The penalty; in the ball's form the one that gives the same function.
+    ball_active : bool
+        Whether ``||f||`` has reached the radius (False without a ball).
+    objective : float
+        ``1/2 ||g||^2 + C sum w ramp``, or the weighted mean of the ramp in the ball's form.
+    objective_path : array
+        Its value after every outer step; never increases.
+    gap, violation : float
+        Duality gap and optimality violation of the last convex step.
+    n_outer, n_iter : int
+        Outer steps, and pair steps in all.
+    converged : bool
+        Whether the outer loop became stationary and the last step reached its tolerance.
+    """
+
+    c: Array
+    g: Array
+    b: float
+    b_interval: Array
+    a: Array
+    clipped: BoolArray
+    C: float
+    ball_active: bool
+    objective: float
+    objective_path: Array
+    gap: float
+    violation: float
+    n_outer: int
+    n_iter: int
+    converged: bool
+
+
+def solve_ramp(
+    K: KernelSource,
+    y: Array,
+    *,
+    C: float = 1.0,
+    s: float = -1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: BoolArray | tuple[Array, float] | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> RampSolution:
+    """Minimise ``1/2 ||g||^2 + C sum_i w_i min([1 - y_i f(x_i)]_+, 1 - s)``, ``f = g + b``.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+    y : array of ±1 of shape (n,)
+    C : float > 0
+    s : float <= 0
+        Where the ramp ends; -inf is the support vector machine.
+    weight : array of shape (n,), optional
+    fit_intercept : bool
+        Whether b is free or zero.
+    start : array of bool, pair ``(c, b)`` or None
+        Where the first tangent is taken: the rows that are clipped, or a function. By default
+        no row is clipped, so that the first step is the support vector machine.
+    tol : float
+        Tolerance of every convex step, in units of f.
+    max_iter : int
+        Cap on the outer steps.
+
+    Returns
+    -------
+    RampSolution
+
+    References
+    ----------
+    R. Collobert, F. Sinz, J. Weston and L. Bottou, "Trading convexity for scalability",
+    International Conference on Machine Learning, 2006.
+
+    Examples
+    --------
+    >>> x = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 2.5])
+    >>> y = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, -1.0])
+    >>> solve_ramp(np.outer(x, x), y).clipped
+    array([False, False, False, False, False, False,  True])
+    """
+    rows = as_kernel_rows(K)
+    problem = _RampProblem(rows, _terms(rows.n, y, C, s, weight, fit_intercept))
+    if isinstance(start, tuple):
+        point = problem.point(start[0], _thresholds(start[1], fit_intercept))
+        found = minimize_dc(problem, start=point, tol=tol, max_iter=max_iter)
+    else:
+        found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
+    return _solution(problem, found, C, False)
+
+
+def solve_ramp_in_ball(
+    K: KernelSource,
+    y: Array,
+    *,
+    radius: float,
+    s: float = -1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: BoolArray | tuple[Array, float] | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> RampSolution:
+    """Minimise the weighted mean of the ramp over ``||g|| <= radius``.
+
+    The outer loop is the one of `solve_ramp`. Each of its convex steps is solved through the
+    penalised form, by a search for the C whose function has norm `radius`; along the loop C
+    changes, and the last one, under which the penalised problem has the same stationary point,
+    is returned. When no C reaches the radius the ball does not matter (``ball_active`` False).
+
+    Parameters
+    ----------
+    radius : float > 0
+    K, y, s, weight, fit_intercept, start, tol, max_iter
+        As in `solve_ramp`.
+    """
+    rows = as_kernel_rows(K)
+    terms = _terms(rows.n, y, 1.0, s, weight, fit_intercept)
+    problem = _BallProblem(rows, terms, radius)
+    if isinstance(start, tuple):
+        point = problem.point(start[0], _thresholds(start[1], fit_intercept))
+        found = minimize_dc(
+            problem,
+            start=_BallPoint(point.c, point.g, point.threshold),
+            tol=tol,
+            max_iter=max_iter,
+        )
+    else:
+        found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
+    return _solution(problem, found, found.point.C, found.point.ball_active)
+
+
+def _terms(
+    n: int, y: Array, C: float, s: float, weight: Array | None, fit_intercept: bool
+) -> HingeTerms:
+    return HingeTerms(
+        sign=np.asarray(y, dtype=np.float64),
+        margin=np.ones(n),
+        weight=C * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)),
+        clip=np.full(n, s),
+        group=np.full(n, 0 if fit_intercept else -1),
+    )
+
+
+def _thresholds(b: float, fit_intercept: bool) -> Array:
+    return np.array([b] if fit_intercept else [], dtype=np.float64)
+
+
+def _solution(
+    problem: HingeProblem, found: DCSolution[Any], C: float, ball_active: bool
+) -> RampSolution:
+    point: HingePoint = found.point
+    step = point.step
+    assert step is not None
+    has_intercept = len(point.threshold) > 0
+    return RampSolution(
+        c=point.c,
+        g=point.g,
+        b=float(point.threshold[0]) if has_intercept else 0.0,
+        b_interval=step.interval[0] if has_intercept else np.zeros(2),
+        a=step.a,
+        clipped=problem.pattern(point),
+        C=C,
+        ball_active=ball_active,
+        objective=found.objective,
+        objective_path=found.objective_path,
+        gap=found.gap,
+        violation=found.violation,
+        n_outer=found.n_outer,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
+
+
+class _RampProblem(HingeProblem):
+    """Convex steps whose intercept does not hang on variables a hair away from a bound."""
+
+    def scaled_step(
+        self, pattern: BoolArray, warm: HingePoint | None, was: float, factor: float, tol: float
+    ) -> HingePoint:
+        point = super().scaled_step(pattern, warm, was, factor, tol)
+        if self.terms.n_groups == 0 or point.step is None:
+            return point
+        interval = threshold_intervals(self.terms, point.g, pattern)
+        threshold = np.array([middle(interval[0])])
+        step = replace(point.step, interval=interval, threshold=threshold)
+        return HingePoint(point.c, point.g, threshold, step)
+
+
+@dataclass(frozen=True, eq=False)
+class _BallPoint(HingePoint):
+    C: float = 1.0
+    ball_active: bool = False
+
+
+class _BallProblem(_RampProblem):
+    """The convex steps of the ball's form, each by a search over the penalty."""
+
+    def __init__(self, K: KernelMatrix, terms: HingeTerms, radius: float) -> None:
+        super().__init__(K, terms)
+        self.radius = radius
+
+    def objective(self, point: HingePoint) -> float:
+        return self.terms.loss(point.g, point.threshold) / float(self.terms.weight.sum())
+
+    def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> _BallPoint:
+        penalty = warm.C if isinstance(warm, _BallPoint) and warm.step is not None else None
+        search = _PenaltySearch(self, pattern, warm if penalty is not None else None, tol)
+        return search.run(self._first_penalty() if penalty is None else penalty)
+
+    def _first_penalty(self) -> float:
+        """A C for which the norm has about the size of the radius, if all rows are at bound."""
+        t = self.terms
+        c = t.weight * t.sign
+        norm = float(np.sqrt(max(float(c @ self.K.times(c)), 0.0)))
+        return self.radius / norm if norm > 0 else 1.0
+
+
+class _PenaltySearch:
+    """Find C with ``||f_C|| = radius``; every solution starts from the last one, rescaled."""
+
+    def __init__(
+        self, problem: _BallProblem, pattern: BoolArray, warm: HingePoint | None, tol: float
+    ) -> None:
+        self.problem, self.pattern, self.tol = problem, pattern, tol
+        self.last = warm
+        self.last_C = warm.C if isinstance(warm, _BallPoint) else 1.0
+        self.steps = 0
+        self.excess: dict[float, float] = {}
+
+    def beyond(self, C: float) -> float:
+        """How far the norm exceeds the radius.
+
+        A second solution at one C may differ by the tolerance, so the first one counts: the
+        ends of the bracket keep their signs.
+        """
+        if C not in self.excess:
+            self.excess[C] = self.norm(C) - self.problem.radius
+        return self.excess[C]
+
+    def norm(self, C: float) -> float:
+        point = self.problem.scaled_step(self.pattern, self.last, self.last_C, C, self.tol)
+        self.last, self.last_C = point, C
+        if point.step is not None:
+            self.steps += point.step.n_iter
+        return float(np.sqrt(max(float(point.c @ point.g), 0.0)))
+
+    def run(self, C: float) -> _BallPoint:
+        low = high = C
+        if self.beyond(C) >= 0:
+            while self.beyond(low) >= 0:
+                if low <= C / _LARGEST_GROWTH:
+                    return self._point(active=True)
+                high, low = low, 0.25 * low
+        else:
+            while self.beyond(high) < 0:
+                low, high = high, 4.0 * high
+                before = self.beyond(low) + self.problem.radius
+                norm = self.beyond(high) + self.problem.radius
+                still = 0.0 < norm <= (1.0 + _SATURATED) * before
+                if self.beyond(high) < 0 and (still or high > C * _LARGEST_GROWTH):
+                    return self._point(active=False)
+        C = float(brentq(self.beyond, low, high, xtol=1e-300, rtol=1e-13))
+        self.norm(C)
+        return self._point(active=True)
+
+    def _point(self, active: bool) -> _BallPoint:
+        last = self.last
+        assert last is not None
+        assert last.step is not None
+        step = replace(last.step, n_iter=self.steps)
+        return _BallPoint(last.c, last.g, last.threshold, step, self.last_C, active)

@@ -1,0 +1,254 @@
+"""Machines with a rejection band, on top of the sums of hinges.
+
+With ``r_A = b - rho`` and ``r_B = b + rho`` the double ramp loss splits into two cost-weighted
+ramp machines that share one function g: the threshold of saying +1 (``g + r_A > 0``, group A)
+and the threshold of saying -1 (``g + r_B < 0``, group B)::
+
+    sum L =   sum_{y=+} d     R(g + r_A) + sum_{y=-} (1-d) R(-g - r_A)     group A
+            + sum_{y=+} (1-d) R(g + r_B) + sum_{y=-} d     R(-g - r_B)     group B
+
+with ``R(t) = ([mu - t]_+ - [-mu^2 - t]_+) / mu``. The convex rivals (double and generalised
+hinge) are two stacked hinges with one threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.solvers.hinge._double_ramp import (
+    DoubleRampMachine,
+    DoubleRampSolution,
+    with_exact_thresholds,
+)
+from buttress.solvers.hinge.dc import minimize_dc
+from buttress.solvers.hinge.hinges import HingeProblem, HingeTerms
+from buttress.solvers.hinge.kernel_rows import KernelSource
+
+__all__ = [
+    "DoubleRampSolution",
+    "StackedHingeSolution",
+    "double_ramp_step",
+    "solve_double_ramp",
+    "solve_stacked_hinge",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class StackedHingeSolution:
+    """The minimiser of a convex sum of hinges.
+
+    Attributes
+    ----------
+    c, g : arrays of shape (n,)
+        Signed coefficients of the rows and ``K c``; ``f = g + b``.
+    b : float
+        The intercept: the midpoint of `b_interval`, or its finite end.
+    b_interval : array of shape (2,)
+        Ends of the optimal intercepts.
+    objective : float
+        ``1/2 ||g||^2 + C sum loss``.
+    gap : float
+        Exact duality gap.
+    n_iter : int
+        Pair steps.
+    converged : bool
+        Whether the tolerance was reached.
+    """
+
+    c: Array
+    g: Array
+    b: float
+    b_interval: Array
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def solve_stacked_hinge(
+    K: KernelSource,
+    y: Array,
+    terms: tuple[tuple[float, float], ...],
+    *,
+    C: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-8,
+    max_iter: int = 10_000_000,
+) -> StackedHingeSolution:
+    """Minimise ``1/2 ||g||^2 + C sum_i weight_i sum_k w_k [m_k - y_i (g_i + b)]_+``.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+    y : array of ±1
+    terms : pairs (w_k, m_k)
+        A loss's ``terms``, as of `buttress.losses.GeneralizedHinge` or `DoubleHinge`.
+    C : float
+    weight : array of shape (n,), optional
+    fit_intercept : bool
+        Without, ``b = 0``.
+    tol : float
+        Bound on the violation of the optimality conditions, on the scale of f.
+    max_iter : int
+        Cap on the pair steps.
+
+    Returns
+    -------
+    StackedHingeSolution
+
+    Examples
+    --------
+    >>> solve_stacked_hinge(np.eye(2), np.array([1.0, -1.0]), ((1.0, 1.0),)).g
+    array([ 1., -1.])
+    """
+    y = np.asarray(y, dtype=np.float64)
+    n = len(y)
+    cost = C * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+    used = [(w, m) for w, m in terms if w > 0]
+    stacked = HingeTerms(
+        sign=np.tile(y, len(used)),
+        margin=np.repeat([m for _, m in used], n),
+        weight=np.concatenate([w * cost for w, _ in used]),
+        row=np.tile(np.arange(n), len(used)),
+        group=np.full(n * len(used), 0 if fit_intercept else -1),
+    )
+    problem = HingeProblem(K, stacked, max_iter=max_iter)
+    pattern = problem.initial_pattern()
+    point = with_exact_thresholds(problem, problem.step(pattern, None, tol), pattern)
+    step = point.step
+    assert step is not None
+    loss = stacked.loss(point.g, point.threshold)
+    return StackedHingeSolution(
+        c=point.c,
+        g=point.g,
+        b=float(point.threshold[0]) if fit_intercept else 0.0,
+        b_interval=step.interval[0] if fit_intercept else np.zeros(2),
+        objective=float(0.5 * point.c @ point.g) + loss,
+        gap=step.gap,
+        n_iter=step.n_iter,
+        converged=step.converged,
+    )
+
+
+def solve_double_ramp(
+    K: KernelSource,
+    y: Array,
+    *,
+    C: float = 1.0,
+    d: float = 0.2,
+    mu: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: tuple[Array, float, float] | None = None,
+    warm: DoubleRampSolution | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> DoubleRampSolution:
+    """Run the concave-convex loop of the double ramp machine to a stationary point.
+
+    Parameters
+    ----------
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+    y : array of ±1
+    C : float > 0
+    d : float in (0, 0.5]
+        Cost of a rejection; 0.5 forces ``rho = 0``.
+    mu : float in (0, 1]
+        Width of the ramps' slope.
+    weight : array of shape (n,), optional
+    fit_intercept : bool
+        Without, ``b = 0``.
+    start : (c, b, rho), optional
+        Where the first tangents are taken; default zero, so that the first step is the convex
+        problem.
+    warm : DoubleRampSolution, optional
+        A solution of the same rows for other parameters. Only the first convex step starts
+        from it: the loop goes the same way as without, in less time.
+    tol : float
+        Bound on the violation of the optimality conditions of a convex step, on the scale of
+        f; tightened when the objective would rise.
+    max_iter : int
+        Cap on the outer steps.
+
+    Returns
+    -------
+    DoubleRampSolution
+
+    Notes
+    -----
+    Every convex step is a box problem in two variables per row with two sum constraints;
+    `buttress.solvers.hinge.smo` states its cost. Two to eight outer steps are typical.
+
+    References
+    ----------
+    N. Manwani, K. Desai, S. Sasidharan and R. Sundararajan, "Double ramp loss based reject
+    option classifier", Pacific-Asia Conference on Knowledge Discovery and Data Mining, 2015.
+
+    Examples
+    --------
+    >>> K, y = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0])
+    >>> solution = solve_double_ramp(K, y, C=10.0)
+    >>> (solution.g + solution.b > solution.rho).tolist()
+    [True, True, False, False]
+    """
+    machine = DoubleRampMachine(K, y, C, d, mu, weight, fit_intercept, warm)
+    first = None if start is None else machine.point(*start)
+    found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
+    path, n_iter = list(found.objective_path), found.n_iter
+    seen = [found.pattern]
+    # A step without progress can still move to another pattern, from which there is progress.
+    while found.converged and len(path) < max_iter:
+        pattern = machine.pattern(found.point)
+        if any(np.array_equal(pattern, old) for old in seen):
+            break
+        seen.append(pattern)
+        more = minimize_dc(machine, start=found.point, tol=tol, max_iter=max_iter - len(path))
+        n_iter += more.n_iter
+        if more.objective > found.objective:
+            break
+        path.extend(more.objective_path)
+        found = more
+    return machine.solution(
+        found.point,
+        found.pattern,
+        objective_path=np.array(path),
+        n_outer=len(path),
+        n_iter=n_iter,
+        converged=found.converged,
+    )
+
+
+def double_ramp_step(
+    K: KernelSource,
+    y: Array,
+    *,
+    C: float = 1.0,
+    d: float = 0.2,
+    mu: float = 1.0,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+    start: tuple[Array, float, float] | None = None,
+    tol: float = 1e-8,
+) -> DoubleRampSolution:
+    """Solve one convex step, with the tangents taken at `start` (default zero).
+
+    Parameters and result as in `solve_double_ramp`.
+    """
+    machine = DoubleRampMachine(K, y, C, d, mu, weight, fit_intercept, None)
+    pattern = machine.initial_pattern()
+    if start is not None:
+        pattern = machine.pattern(machine.point(*start))
+    point = machine.step(pattern, None, tol)
+    assert point.step is not None
+    return machine.solution(
+        point,
+        pattern,
+        objective_path=np.array([machine.objective(point)]),
+        n_outer=1,
+        n_iter=point.step.n_iter,
+        converged=point.step.converged,
+    )

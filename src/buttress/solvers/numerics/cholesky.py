@@ -1,0 +1,215 @@
+"""Cholesky factors and their solves: loops for small matrices, LAPACK for larger ones.
+
+Up to an order of two or three hundred LAPACK's calls and copies cost more than the arithmetic.
+Here elimination begins at the last row, ``A = L' L`` with L lower triangular, so that every
+update runs along rows, and the diagonal of a factor holds reciprocals. A matrix of order `size`
+is an array of shape ``(size, row_length(size, itemsize))``; what is right of its diagonal is
+scratch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, register_jitable
+
+from buttress._arrays import Array
+from buttress._compile import FAST, compiled
+from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers.numerics.lines import LINE, LineEmitter
+
+# The largest order for loops (measured against LAPACK in one thread).
+_SMALL = 256
+# Rows eliminated together: the sums of four lines fill half of the registers.
+_ROWS = 4
+# Share of a diagonal entry that must be left of it, in units of rounding; it may leave nothing.
+_LEAST = 8.0
+
+
+@register_jitable
+def row_length(size: int, itemsize: int) -> int:
+    """Numbers in a row of a matrix of order `size`: an odd number of lines.
+
+    Columns of it are then spread over all of the cache.
+    """
+    width = LINE // itemsize
+    return (-(-size // width) | 1) * width
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm cache)
+    typing_context: Any, a: Any, low: Any, top: Any, size: Any, column: Any
+) -> Any:
+    """Subtract the products of rows `top` to `size` from one line of each of four rows.
+
+    The rows are those from `low` on, the line is at `column`, and the factor of row p for row j
+    is ``a[p, j]``.
+    """
+    if a.layout != "C":
+        raise TypingError("rows must follow each other in memory")
+    word = types.intp
+    signature = types.void(a, word, word, word, word)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = LineEmitter(context, builder, a.dtype)
+        matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
+        stride = cgutils.unpack_tuple(builder, matrix.shape, 2)[1]
+        _, low, top, size, column = arguments
+
+        def add_row(p: Any, sums: list[Any]) -> list[Any]:
+            row = emit.at(matrix.data, p, stride)
+            line = emit.load(emit.at(row, column))
+            first = emit.at(row, low)
+            return [
+                emit.multiply_add(
+                    emit.everywhere(builder.load(emit.at(first, emit.integer(r)))), line, total
+                )
+                for r, total in enumerate(sums)
+            ]
+
+        sums = emit.loop(top, size, [emit.zeros()] * _ROWS, add_row)
+        for r, total in enumerate(sums):
+            row = emit.at(matrix.data, builder.add(low, emit.integer(r)), stride)
+            place = emit.at(row, column)
+            emit.store(builder.fsub(emit.load(place), total), place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@compiled(fastmath=FAST)
+def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
+    """Factorise the rows from `low` on, from which nothing is subtracted, one by one."""
+    definite = True
+    for pivot in range(size - 1, low - 1, -1):
+        x = a[pivot]
+        definite &= x[pivot] > least[pivot]
+        scale = a.dtype.type(1.0) / np.sqrt(max(x[pivot], least[pivot]))
+        for k in range(pivot):
+            x[k] *= scale
+        x[pivot] = scale
+        for j in range(low, pivot):
+            row, share = a[j], x[j]
+            for k in range(j + 1):
+                row[k] -= share * x[k]
+    return definite
+
+
+@compiled(fastmath=FAST)
+def _factorise_four(a: Array, low: int, least: Array) -> bool:
+    """Factorise four rows from `low` on, from which all later ones have been subtracted."""
+    one = a.dtype.type(1.0)
+    x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+    k0, k1, k2, k3 = low, low + 1, low + 2, low + 3
+    left = x3[k3]
+    definite: bool = left > least[k3]
+    s3 = one / np.sqrt(max(left, least[k3]))
+    c32, c31, c30 = x3[k2] * s3, x3[k1] * s3, x3[k0] * s3
+    left = x2[k2] - c32 * c32
+    definite &= left > least[k2]
+    s2 = one / np.sqrt(max(left, least[k2]))
+    c21, c20 = (x2[k1] - c32 * c31) * s2, (x2[k0] - c32 * c30) * s2
+    left = x1[k1] - c31 * c31 - c21 * c21
+    definite &= left > least[k1]
+    s1 = one / np.sqrt(max(left, least[k1]))
+    c10 = (x1[k0] - c31 * c30 - c21 * c20) * s1
+    left = x0[k0] - c30 * c30 - c20 * c20 - c10 * c10
+    definite &= left > least[k0]
+    s0 = one / np.sqrt(max(left, least[k0]))
+    for k in range(low):
+        z3 = x3[k] * s3
+        z2 = (x2[k] - c32 * z3) * s2
+        z1 = (x1[k] - c31 * z3 - c21 * z2) * s1
+        x0[k] = (x0[k] - c30 * z3 - c20 * z2 - c10 * z1) * s0
+        x1[k], x2[k], x3[k] = z1, z2, z3
+    x0[k0] = s0
+    x1[k0], x1[k1] = c10, s1
+    x2[k0], x2[k1], x2[k2] = c20, c21, s2
+    x3[k0], x3[k1], x3[k2], x3[k3] = c30, c31, c32, s3
+    return definite
+
+
+@compiled(fastmath=FAST)
+def factorise_small(a: Array, size: int) -> bool:
+    """Overwrite the lower triangle of order `size` with its factor, four rows at a time.
+
+    Returns whether the matrix is definite; one that rounding has made singular gets the factor
+    of one nearby that is not.
+    """
+    width = LINE // a.itemsize
+    least = np.empty(size, dtype=a.dtype)
+    for i in range(size):
+        least[i] = a[i, i] * (_LEAST * np.finfo(a.dtype).eps)
+    # The rows that do not fill a group are the last ones.
+    top = size - size % _ROWS
+    definite = _factorise_last(a, top, size, least)
+    for low in range(top - _ROWS, -1, -_ROWS):
+        if low + _ROWS < size:
+            for column in range(0, low + _ROWS, width):
+                _reduce_line(a, low, low + _ROWS, size, column)
+        definite &= _factorise_four(a, low, least)
+    return definite
+
+
+@compiled(fastmath=FAST)
+def solve_small(a: Array, right: Array) -> None:
+    """Overwrite `right` with the solution, four rows at a time."""
+    size = right.size
+    top = size - size % _ROWS
+    for i in range(size - 1, top - 1, -1):
+        row = a[i]
+        right[i] *= row[i]
+        for k in range(i):
+            right[k] -= row[k] * right[i]
+    for low in range(top - _ROWS, -1, -_ROWS):
+        x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+        s3 = right[low + 3] * x3[low + 3]
+        s2 = (right[low + 2] - x3[low + 2] * s3) * x2[low + 2]
+        s1 = (right[low + 1] - x3[low + 1] * s3 - x2[low + 1] * s2) * x1[low + 1]
+        s0 = (right[low] - x3[low] * s3 - x2[low] * s2 - x1[low] * s1) * x0[low]
+        right[low], right[low + 1], right[low + 2], right[low + 3] = s0, s1, s2, s3
+        for k in range(low):
+            right[k] -= s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
+    for low in range(0, top, _ROWS):
+        x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+        s0, s1, s2, s3 = right[low], right[low + 1], right[low + 2], right[low + 3]
+        for k in range(low):
+            value = right[k]
+            s0 -= x0[k] * value
+            s1 -= x1[k] * value
+            s2 -= x2[k] * value
+            s3 -= x3[k] * value
+        s0 *= x0[low]
+        s1 = (s1 - x1[low] * s0) * x1[low + 1]
+        s2 = (s2 - x2[low] * s0 - x2[low + 1] * s1) * x2[low + 2]
+        s3 = (s3 - x3[low] * s0 - x3[low + 1] * s1 - x3[low + 2] * s2) * x3[low + 3]
+        right[low], right[low + 1], right[low + 2], right[low + 3] = s0, s1, s2, s3
+    for i in range(top, size):
+        row, total = a[i], right[i]
+        for k in range(i):
+            total -= row[k] * right[k]
+        right[i] = total * row[i]
+
+
+@compiled()
+def factorise(a: Array) -> bool:
+    """Overwrite the lower triangle of a matrix in float64 with its factor.
+
+    Returns whether the matrix is definite; the factor is of no use otherwise.
+    """
+    if len(a) <= _SMALL:
+        return factorise_small(a, len(a))
+    return cholesky_in_place(a) == 0
+
+
+@compiled()
+def solve(factor: Array, right: Array) -> None:
+    """Overwrite `right` with the solution for a factor of `factorise`."""
+    if len(factor) <= _SMALL:
+        solve_small(factor, right)
+    else:
+        cholesky_solve(factor, right.reshape(1, right.size))

@@ -1,0 +1,104 @@
+"""Compiled loops over kernel rows for the box solver (`buttress.solvers.hinge.smo`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buttress._arrays import Array, IntArray
+from buttress._compile import compiled
+
+# Stands for minus infinity, which fast arithmetic may not assume to exist.
+NEVER = 1e300
+
+
+@compiled(fastmath=True)
+def add_rows(buffer: Any, slots: IntArray, steps: Array, g: Array) -> None:
+    """``g += sum_k steps[k] * buffer[slots[k]]``, four rows at a time."""
+    n = g.shape[0]
+    m = slots.shape[0]
+    k = 0
+    while k + 3 < m:
+        d0, d1, d2, d3 = steps[k], steps[k + 1], steps[k + 2], steps[k + 3]
+        r0, r1 = buffer[slots[k]], buffer[slots[k + 1]]
+        r2, r3 = buffer[slots[k + 2]], buffer[slots[k + 3]]
+        for i in range(n):
+            g[i] += (d0 * r0[i] + d1 * r1[i]) + (d2 * r2[i] + d3 * r3[i])
+        k += 4
+    while k < m:
+        d0 = steps[k]
+        r0 = buffer[slots[k]]
+        for i in range(n):
+            g[i] += d0 * r0[i]
+        k += 1
+
+
+@compiled()
+def gather(buffer: Any, slots: IntArray, columns: IntArray, out: Array) -> None:
+    """``out[k, l] = buffer[slots[k], columns[l]]``."""
+    for k in range(slots.shape[0]):
+        row = buffer[slots[k]]
+        for l in range(columns.shape[0]):
+            out[k, l] = row[columns[l]]
+
+
+@compiled()
+def scores(
+    g: Array,
+    q: Array,
+    row: IntArray,
+    group: IntArray,
+    b: Array,
+    lower: Array,
+    upper: Array,
+    slack: Array,
+    v: Array,
+    best: Array,
+) -> None:
+    """Fill ``v = -(g + q)`` and, per group, the largest up and the smallest low score.
+
+    `best` has one row per group and a last one for the variables without a group.
+    """
+    last = best.shape[0] - 1
+    for k in range(last + 1):
+        best[k, 0] = -NEVER
+        best[k, 1] = NEVER
+    for j in range(v.shape[0]):
+        value = -(g[row[j]] + q[j])
+        v[j] = value
+        k = group[j] if group[j] >= 0 else last
+        if b[j] < upper[j] - slack[j] and value > best[k, 0]:
+            best[k, 0] = value
+        if b[j] > lower[j] + slack[j] and value < best[k, 1]:
+            best[k, 1] = value
+
+
+@compiled()
+def reduced_system(K: Array, keep: IntArray, pivot: IntArray, A: Array) -> float:
+    """Lower triangle of the system without the pivots, whose steps balance their groups.
+
+    ``A[a, b] = (e_i - e_p)' K (e_j - e_q)`` for ``i = keep[a]``, ``j = keep[b]`` and their pivots
+    p and q (-1: none). Returns the trace.
+    """
+    trace = 0.0
+    for a in range(keep.shape[0]):
+        i, p = keep[a], pivot[a]
+        row = K[i]
+        if p < 0:
+            for b in range(a + 1):
+                q = pivot[b]
+                A[a, b] = row[keep[b]] - (row[q] if q >= 0 else 0.0)
+        else:
+            base = K[p]
+            for b in range(a + 1):
+                j, q = keep[b], pivot[b]
+                A[a, b] = row[j] - base[j] - (row[q] - base[q] if q >= 0 else 0.0)
+        trace += A[a, a]
+    return trace
+
+
+@compiled()
+def mirror(K: Array, places: IntArray, size: int) -> None:
+    """Make the columns `places` of ``K[:size, :size]`` equal to the rows `places`."""
+    for i in range(size):
+        for k in range(places.shape[0]):
+            K[i, places[k]] = K[places[k], i]

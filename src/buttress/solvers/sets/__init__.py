@@ -1,0 +1,5 @@
+"""Nearest points of two uncertainty sets, minimax probability machines, and their biases.
+
+`distance` and `minimax` are the entries; `geometry` turns rows into points of a Euclidean space,
+`bias` and `thresholds` find scalars for given scores.
+"""

@@ -1,0 +1,348 @@
+"""One binary problem of the distance solver: from a point of the search to a certified result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.losses import SmoothLoss, require
+from buttress.losses.hinge import HardMargin, NuHinge
+from buttress.solvers.sets._conic import conic_weights
+from buttress.solvers.sets._hulls import hull_weights
+from buttress.solvers.sets._search import Point, Search
+from buttress.solvers.sets._spaces import FeatureSpace, IllConditioned, Rows
+from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.thresholds import central_threshold, quantile_threshold
+
+# Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
+# loses too many digits.
+_NEARLY_TOUCHING = 1e-6
+_PATIENCE = 25
+# The approach starts where the scores are of this size and grows the radius by this factor.
+_GENTLE = 4.0
+_GROWTH = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceResult:
+    """Nearest points, the function between them, and the certificate.
+
+    Attributes
+    ----------
+    coef : array of shape (n,)
+        Signed coefficients: ``f(x) = sum_i coef_i k(x_i, x)``.
+    weight_vector : array of shape (p,) or None
+        The function as a vector when features were given.
+    intercept, rho : float
+        The primal ``b`` and ``rho``, midpoints where they are not unique.
+    values : array of shape (n,)
+        ``f(x_i)`` without intercept.
+    alpha : array of shape (n,)
+        The nearest points as weights on the rows: they sum to one in each class.
+    levels : tuple of float
+        The levels ``c`` of the positive and the negative set on which the nearest points lie.
+    norm : float
+        ``||f||``.
+    distance : float
+        ``||z_p - z_n||``.
+    penalty : float
+        The multiplier ``mu`` with ``z_p - z_n = 2 mu f``.
+    active : bool
+        Whether the norm constraint is.
+    objective, dual_objective : float
+        ``P`` and ``-D``.
+    gap : float
+        ``P + D``, recomputed from the arrays above.
+    n_iter : int
+        Newton (or interior-point) steps.
+    converged : bool
+        Whether the gap is below the tolerance times ``max(1, |P|)``.
+    """
+
+    coef: Array
+    weight_vector: Array | None
+    intercept: float
+    rho: float
+    values: Array
+    alpha: Array
+    levels: tuple[float, float]
+    norm: float
+    distance: float
+    penalty: float
+    active: bool
+    objective: float
+    dual_objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def check_feasible(loss: Any, y: Array, sample_weight: Array | None = None) -> None:
+    """Raise when the loss cannot give the classes their weights.
+
+    The mean of ``l'`` over a class of weight ``m_o`` must be ``m / m_o``, so a loss of bounded
+    slope needs one above ``m / min(m_+, m_-)``.
+    """
+    bound = float(getattr(loss, "slope_bound", np.inf))
+    if np.isinf(bound):
+        return
+    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    share = min(float(w[y > 0].sum()), float(w[y < 0].sum())) / float(w.sum())
+    limit = 2.0 * share
+    if isinstance(loss, NuHinge):
+        if loss.nu > limit * (1.0 + 1e-12):
+            raise ValueError(
+                f"nu={loss.nu:g} is infeasible for these classes: it may be at most "
+                f"2 * min(m_+, m_-) / m = {limit:.6g}."
+            )
+    elif bound * share <= 1.0:
+        raise ValueError(
+            f"The slope of {type(loss).__name__} is bounded by {bound:g}, but these classes need "
+            f"more than m / min(m_+, m_-) = {1.0 / share:.6g} (that is, nu = 2 / slope below "
+            f"2 * min(m_+, m_-) / m = {limit:.6g})."
+        )
+
+
+class DistanceProblem:
+    """One binary problem; keeps the last point for the next radius."""
+
+    def __init__(
+        self,
+        geometry: Geometry | Array,
+        y: Array,
+        loss: Any,
+        sample_weight: Array | None,
+        tol: float,
+        max_iter: int,
+        precision: float = 1e-10,
+    ) -> None:
+        self.geometry = geometry if isinstance(geometry, Geometry) else Geometry(geometry)
+        y = np.asarray(y, dtype=np.float64)
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        check_feasible(loss, y, w)
+        self.rows, self.loss, self.tol, self.max_iter = Rows(y, w), loss, tol, max_iter
+        self.hinge = isinstance(loss, (NuHinge, HardMargin))
+        self.precision = precision
+        self.last: Point | None = None
+        self.search: Search | None = None
+        self.hull: tuple[Array, int] | None = None
+        if not self.hinge:
+            require(loss, SmoothLoss, "The distance solver")
+
+    # -- solving ---------------------------------------------------------------------------
+
+    def at_radius(self, radius: float) -> DistanceResult:
+        if self.hinge:
+            return self._hinge(radius)
+        search = self._start_search()
+        if search.mean_difference <= 1e-14 * search.space.spread:
+            return self._certified(search.start(0.0), radius, active=False)
+        point = self.last
+        if point is None:
+            point = search.start(search.first_multiplier(radius))
+        try:
+            point = self._approach(search, replace(point, n_iter=0), radius)
+        except IllConditioned:
+            search = self._start_search(features=True)
+            start = search.start(search.first_multiplier(radius))
+            point = self._approach(search, start, radius)
+        self.last = point
+        norm = search.norm((point.x, point.g))
+        active = norm >= radius * (1.0 - 1e-9)
+        return self._certified(point, radius, active=active)
+
+    def _approach(self, search: Search, point: Point, radius: float) -> Point:
+        """Go straight; after some steps in vain, over smaller radii."""
+        point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
+        if not point.done and point.n_iter < self.max_iter:
+            point = self._continued(search, radius, point.n_iter)
+        return point
+
+    def _continued(self, search: Search, radius: float, spent: int) -> Point:
+        """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
+        smaller = _GENTLE / max(search.space.spread, 1e-300)
+        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_GROWTH)))
+        point = search.start(search.first_multiplier(min(smaller, radius)))
+        point.n_iter = spent
+        for k in range(n_steps, 0, -1):
+            point = search.constrained(point, radius / _GROWTH**k, self.max_iter, precision=1e-2)
+        return search.constrained(point, radius, self.max_iter)
+
+    def at_penalty(self, penalty: float) -> DistanceResult:
+        if self.hinge:
+            raise TypeError(
+                f"The penalised form needs a differentiable loss; {type(self.loss).__name__} "
+                "is not."
+            )
+        search = self._start_search()
+        try:
+            point = search.penalised(search.start(penalty))
+        except IllConditioned:
+            search = self._start_search(features=True)
+            point = search.penalised(search.start(penalty))
+        radius = search.norm((point.x, point.g))
+        result = self._certified(point, radius, active=True)
+        return replace(result, penalty=penalty)
+
+    def _start_search(self, features: bool = False) -> Search:
+        if self.search is None or features:
+            space = FeatureSpace(self.geometry.features) if features else self.geometry.space()
+            self.search = Search(space, self.rows, self.loss, self.max_iter, self.precision)
+            self.last = None
+        return self.search
+
+    # -- certificates ----------------------------------------------------------------------
+
+    def _certified(self, point: Point, radius: float, *, active: bool) -> DistanceResult:
+        """Scale to the ball, recompute thresholds, weights, both objectives and the gap."""
+        search, rows = self.search, self.rows
+        assert search is not None
+        norm = search.norm((point.x, point.g))
+        factor = radius / norm if active and norm > 0 else 1.0
+        x, g = point.x * factor, point.g * factor
+        p, n = rows.masks
+        r = (
+            central_threshold(self.loss, g[p], rows.w[p], rows.total, point.r[0]),
+            central_threshold(self.loss, -g[n], rows.w[n], rows.total, point.r[1]),
+        )
+        alpha = rows.w * self.loss.derivative(search.excess(g, r)) / rows.total
+        alpha = np.where(p, alpha / alpha[p].sum(), alpha / alpha[n].sum())
+        feature_form = isinstance(search.space, FeatureSpace)
+        if feature_form:
+            z = self.geometry.features.T @ (rows.y * alpha)
+            distance = float(np.linalg.norm(z))
+            touching = distance <= _NEARLY_TOUCHING * search.mean_difference
+            c = self.geometry.coefficients(x) if touching else rows.y * alpha * (radius / distance)
+        else:
+            _, distance = self.geometry.difference(rows.y * alpha)
+            c = x
+        return self._result(
+            c,
+            x if self.geometry.explicit else None,
+            g,
+            r,
+            alpha,
+            distance,
+            radius,
+            norm * factor,
+            active,
+            point.n_iter,
+        )
+
+    def _hinge(self, radius: float) -> DistanceResult:
+        rows = self.rows
+        if self.hull is None:
+            cap = self.loss.slope_bound * rows.w / rows.total
+            self.hull = hull_weights(self.geometry, rows, cap, self.max_iter)
+        alpha, n_iter = self.hull
+        values, distance = self.geometry.difference(rows.y * alpha)
+        factor = radius / distance if distance > 0 else 0.0
+        c, g = rows.y * alpha * factor, values * factor
+        r = self._hinge_thresholds(g)
+        # touching sets: rounding decides the direction, and the zero function is optimal
+        if self._primal(g, r) >= 0.0:
+            c, g, factor = np.zeros_like(c), np.zeros_like(g), 0.0
+            r = (0.0, 0.0)
+        v = self.geometry.features.T @ c if self.geometry.explicit else None
+        return self._result(
+            c, v, g, r, alpha, distance, radius, radius if factor else 0.0, bool(factor), n_iter
+        )
+
+    def by_cone(self, radius: float) -> DistanceResult:
+        """The same from the weights that a conic solver finds."""
+        rows, features = self.rows, self.geometry.features
+        alpha, n_iter = conic_weights(features, rows.y, rows.w, self.loss, radius, self.max_iter)
+        if self.hinge:
+            self.hull = alpha, n_iter
+            return self._hinge(radius)
+        z = features.T @ (rows.y * alpha)
+        distance = float(np.linalg.norm(z))
+        if distance > _NEARLY_TOUCHING * self._start_search().space.spread:
+            v: Array = z * (radius / distance)
+        else:
+            v = self._from_optimality(alpha)
+        self._start_search(features=True)
+        point = Point(v, features @ v, (0.0, 0.0), 0.0, n_iter=n_iter)
+        norm = float(np.linalg.norm(v))
+        return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
+
+    def _from_optimality(self, alpha: Array) -> Array:
+        """``f`` of touching sets: least squares in ``r_i - y_i f(x_i) = l*'(M alpha_i / w_i)``."""
+        rows, features = self.rows, self.geometry.features
+        weight = rows.total * alpha / rows.w
+        xi = self.loss.conjugate_derivative(weight)
+        # a weight at a kink of the conjugate (a linear piece of the loss) fixes no xi
+        left, right = (self.loss.conjugate_derivative(weight * (1 + e)) for e in (-1e-5, 1e-5))
+        smooth = np.abs(right - left) <= 1e-3 * np.maximum(1.0, np.abs(xi))
+        used = (alpha > 1e-7 * alpha.max()) & np.isfinite(xi) & smooth
+        p, n = rows.masks
+        system = np.column_stack([-rows.y[:, None] * features, p, n])[used]
+        return np.asarray(np.linalg.lstsq(system, xi[used], rcond=1e-10)[0][: features.shape[1]])
+
+    def _hinge_thresholds(self, g: Array) -> tuple[float, float]:
+        rows = self.rows
+        p, n = rows.masks
+        if isinstance(self.loss, HardMargin):
+            return float(g[p].min()), float((-g[n]).min())
+        target = 0.5 * self.loss.nu * rows.total
+        return (
+            quantile_threshold(g[p], rows.w[p], target),
+            quantile_threshold(-g[n], rows.w[n], target),
+        )
+
+    def _result(
+        self,
+        c: Array,
+        v: Array | None,
+        g: Array,
+        r: tuple[float, float],
+        alpha: Array,
+        distance: float,
+        radius: float,
+        norm: float,
+        active: bool,
+        n_iter: int,
+    ) -> DistanceResult:
+        rows = self.rows
+        primal = self._primal(g, r)
+        conjugate = self.loss.conjugate(self._in_domain(rows.total * alpha / rows.w))
+        p, n = rows.masks
+        levels = (
+            float(rows.w[p] @ conjugate[p]) / rows.total,
+            float(rows.w[n] @ conjugate[n]) / rows.total,
+        )
+        dual = levels[0] + levels[1] + radius * distance
+        gap = max(primal + dual, 0.0)
+        rho, b = 0.5 * (r[0] + r[1]), 0.5 * (r[1] - r[0])
+        offset = self.geometry.offset(c, v)
+        return DistanceResult(
+            coef=c,
+            weight_vector=v,
+            intercept=b - offset,
+            rho=rho,
+            values=g + offset,
+            alpha=alpha,
+            levels=levels,
+            norm=norm,
+            distance=distance,
+            penalty=distance / (2.0 * norm) if norm > 0 else 0.0,
+            active=active,
+            objective=primal,
+            dual_objective=-dual,
+            gap=gap,
+            n_iter=max(1, n_iter),
+            converged=gap <= self.tol * max(1.0, abs(primal)),
+        )
+
+    def _primal(self, g: Array, r: tuple[float, float]) -> float:
+        rows = self.rows
+        xi = np.where(rows.y > 0, r[0], r[1]) - rows.y * g
+        return float(rows.w @ self.loss.value(xi)) / rows.total - r[0] - r[1]
+
+    def _in_domain(self, weights: Array) -> Array:
+        """Rounding must not push a weight at the cap out of the conjugate's domain."""
+        bound = float(getattr(self.loss, "slope_bound", np.inf))
+        return np.minimum(weights, bound) if weights.max() <= bound * (1 + 1e-9) else weights

@@ -1,0 +1,309 @@
+"""The multiplier search: Newton steps in ``f`` and in ``mu`` together until ``||f|| = radius``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.solvers.sets._refinement import REFINED_ROWS, RefinedFactor, serves
+from buttress.solvers.sets._spaces import Function, IllConditioned, KernelFactor, Rows
+from buttress.solvers.sets.thresholds import class_threshold
+
+# Below this part of the first multiplier the kernel form loses too many digits.
+_SMALLEST_IN_KERNEL_FORM = 1e-7
+# Below this part the constraint counts as inactive: the gap is then negligible.
+_INACTIVE = 1e-13
+# With few rows the last factor serves again when the relative gradient is below this, and
+# fell by as much.
+_CHORD = 0.4
+# How exactly refined steps and tangents are solved: as the remaining error asks, within these.
+_STEP, _TANGENT = (1e-3, 0.1), (1e-3, 0.03)
+# Within this relative gradient a point is near the path.
+_NEAR = 0.1
+# So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
+_BOLD_MOVES = 10
+
+
+@dataclass(eq=False)
+class Point:
+    """Where a search stands: coordinates, values on the rows, thresholds, multiplier."""
+
+    x: Array
+    g: Array
+    r: tuple[float, float]
+    mu: float
+    tangent: Function | None = None
+    n_iter: int = 0
+    done: bool = False
+
+
+class Search:
+    """Solve the penalised problem at given ``mu``, or the constrained one at given radius."""
+
+    def __init__(self, space: Any, rows: Rows, loss: Any, max_iter: int, precision: float) -> None:
+        self.space, self.rows, self.loss, self.max_iter = space, rows, loss, max_iter
+        self.precision = precision
+        self.masks = rows.masks
+        start = space.gradient(
+            np.zeros(space.size), np.zeros(len(rows.y)), 0.0, rows.uniform() * rows.total, rows
+        )
+        self.mean_difference = self.norm(start)
+        # the gradient is a difference of two weighted means, known to this many digits
+        self.rounding = 1e-14 * max(self.mean_difference, space.spread)
+
+    def start(self, mu: float) -> Point:
+        """The zero function."""
+        g = np.zeros(len(self.rows.y))
+        return Point(np.zeros(self.space.size), g, self.thresholds(g, (0.0, 0.0)), mu)
+
+    def first_multiplier(self, radius: float) -> float:
+        """An upper bound of the multiplier, exact for small radii."""
+        return self.mean_difference / (2.0 * radius)
+
+    def thresholds(self, g: Array, guess: tuple[float, float]) -> tuple[float, float]:
+        rows, total = self.rows, self.rows.total
+        p, n = self.masks
+        return (
+            class_threshold(self.loss, g[p], rows.w[p], total, guess[0]),
+            class_threshold(self.loss, -g[n], rows.w[n], total, guess[1]),
+        )
+
+    def excess(self, g: Array, r: tuple[float, float]) -> Array:
+        """``xi_i = r_class - y_i f(x_i)``."""
+        return np.where(self.masks[0], r[0], r[1]) - self.rows.y * g
+
+    def loss_part(self, g: Array, r: tuple[float, float]) -> float:
+        """The primal objective without the penalty."""
+        rows = self.rows
+        return float(rows.w @ self.loss.value(self.excess(g, r))) / rows.total - r[0] - r[1]
+
+    # -- penalised -------------------------------------------------------------------------
+
+    def penalised(self, point: Point) -> Point:
+        """Newton steps at fixed multiplier."""
+        while point.n_iter < self.max_iter:
+            grad, size = self._gradient(point)
+            if size <= self._accepted(point, self.precision):
+                point.done = True
+                break
+            self._newton(point, grad, self._factor(point).descent(grad)[0])
+        return point
+
+    # -- constrained -----------------------------------------------------------------------
+
+    def constrained(
+        self, point: Point, radius: float, max_iter: int, precision: float | None = None
+    ) -> Point:
+        """Newton steps in ``f`` and the multiplier until the norm is `radius`.
+
+        ``f_mu`` lies within ``||gradient|| / (2 mu)`` of the current function, which makes
+        every step's norm a proof on which side of the root ``mu`` is.
+        """
+        precision = self.precision if precision is None else precision
+        low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
+        smallest = _INACTIVE * high
+        moves, last, tangent_at = 0, np.inf, np.inf
+        point.done = False
+        if point.tangent is not None and point.mu > 0:
+            # from the multiplier that the point belongs to, though it may exceed the new bound
+            self._move_multiplier(point, point.tangent, 0.0, radius, low, high, smallest)
+        point.mu = min(point.mu, high)
+        while point.n_iter < max_iter:
+            grad, size = self._gradient(point)
+            norm = self.norm((point.x, point.g))
+            at_rest = size <= self._accepted(point, precision)
+            if point.mu == 0.0:
+                if at_rest and norm <= radius:
+                    point.done = True
+                    break
+                if norm > 2.0 * radius or at_rest:
+                    # the constraint is active after all
+                    self._leave_zero(point, low, high, smallest)
+                    continue
+                (step,) = self._factor(point).descent(grad)
+                if self.norm(step) > 10.0 * radius:
+                    point.n_iter += 1
+                    self._leave_zero(point, low, high, smallest)
+                    continue
+                full = self._newton(point, grad, step)
+                if full and self.norm(step) <= 1e-12 * norm <= 1e-12 * radius:
+                    point.done = True
+                    break
+                continue
+            error = size / (2.0 * point.mu)
+            proven = abs(norm - radius) > error
+            if proven and norm > radius:
+                low = max(low, point.mu)
+            elif proven:
+                high = min(high, point.mu)
+            if at_rest and abs(norm - radius) <= precision * radius:
+                point.done = True
+                break
+            if at_rest and point.mu <= smallest:
+                point.done = True  # inactive: the gap is of the order of mu
+                break
+            relative = error / norm if norm > 0 else np.inf
+            # a tangent at nearly this multiplier serves again for a move that is small anyway
+            off = max(relative, abs(norm / radius - 1.0))
+            rights = [grad]
+            if off * abs(point.mu / tangent_at - 1.0) > 0.1 * precision:
+                rights.append((2.0 * point.x, 2.0 * point.g))
+            accuracy = (
+                _within(0.3 * precision, relative, _STEP),
+                _within(precision, off, _TANGENT),
+            )
+            step, *found = self._directions(point, rights, relative, last, accuracy)
+            if found:
+                (tangent,) = found
+                # far from the path it says little about the path
+                tangent_at = point.mu if relative <= _NEAR else np.inf
+            last = relative
+            full = at_rest or self._newton(point, grad, step, count=False)
+            point.n_iter += 1
+            if full and (proven or at_rest or moves < _BOLD_MOVES):
+                moves += 1
+                length = self.norm(step)
+                self._move_multiplier(point, tangent, length, radius, low, high, smallest)
+        return point
+
+    def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
+        start = self.start(max(np.sqrt(max(low, smallest) * high), smallest))
+        point.x, point.g, point.r, point.mu = start.x, start.g, start.r, start.mu
+        self._zero_failed = True
+
+    _zero_failed = False
+    _kept: Any = None
+
+    def _move_multiplier(
+        self,
+        point: Point,
+        tangent: Function,
+        step: float,
+        radius: float,
+        low: float,
+        high: float,
+        smallest: float,
+    ) -> None:
+        """One Newton step for ``1 / ||f_mu|| = 1 / radius``, nearly linear in ``mu``.
+
+        Nothing is done while the last step in ``f`` exceeds what a move of ``mu`` would mend.
+        """
+        point.tangent = tangent
+        norm = self.norm((point.x, point.g))
+        if step > 0.3 * norm and step > 0.5 * abs(norm - radius):
+            return
+        slope = self.space.inner((point.x, point.g), tangent) / norm
+        new = point.mu + norm * (1.0 - norm / radius) / slope if slope < 0 else 0.0
+        if not low < new < high:
+            if new <= 0.0 and low == 0.0 and self.space.sound_at_zero and not self._zero_failed:
+                point.mu = 0.0
+                return
+            new = self._inside(point.mu, new, low, high)
+        new = max(new, 0.02 * point.mu, smallest)
+        if not self.space.sound_at_zero and new < _SMALLEST_IN_KERNEL_FORM * (
+            self.first_multiplier(radius)
+        ):
+            raise IllConditioned
+        self._predict(point, tangent, new)
+
+    @staticmethod
+    def _inside(mu: float, new: float, low: float, high: float) -> float:
+        """A multiplier within the bracket in place of `new`, which is not."""
+        if new >= high and low < mu < high:
+            return float(np.sqrt(mu * high))
+        return float(np.sqrt(low * high)) if low > 0 else 0.1 * min(mu, high)
+
+    def _predict(self, point: Point, tangent: Function, new: float) -> None:
+        """Move to the multiplier `new`, with the better of two extrapolations of ``f``.
+
+        One is linear in ``mu``; the other takes ``2 mu f = z_p - z_n`` as linear in log(mu).
+        """
+        mu, ratio = point.mu, point.mu / new
+        bend = -np.log(ratio)
+        here = (point.x, point.g)
+        candidates = [
+            here,
+            tuple(f + (new - mu) * d for f, d in zip(here, tangent, strict=True)),
+            tuple(ratio * (f + bend * (f + mu * d)) for f, d in zip(here, tangent, strict=True)),
+        ]
+        point.mu = new
+        thresholds = [point.r, *(self.thresholds(g, point.r) for _, g in candidates[1:])]
+        values = [self._objective(f, r, new) for f, r in zip(candidates, thresholds, strict=True)]
+        best = int(np.argmin(values))
+        (point.x, point.g), point.r = candidates[best], thresholds[best]
+
+    def _directions(
+        self,
+        point: Point,
+        rights: list[Any],
+        relative: float,
+        last: float,
+        accuracy: tuple[float, float],
+    ) -> list[Function]:
+        """The Newton step, and the tangent of the path, from the last factor where that will do.
+
+        With many rows it is refined to the current problem, with few used as it is while the
+        gradient falls fast enough.
+        """
+        kept, n = self._kept, len(self.rows.y)
+        if isinstance(kept, KernelFactor) and n >= REFINED_ROWS:
+            if serves(kept, point.mu):
+                curvature = self._curvature(point)
+                refined = RefinedFactor(kept, point.mu, curvature, self.rows, accuracy)
+                found = refined.descent(*rights)
+                if found is not None:
+                    return found
+        elif kept is not None and relative <= _CHORD * min(1.0, last):
+            return kept.descent(*rights)  # type: ignore[no-any-return]
+        self._kept = self._factor(point)
+        return self._kept.descent(*rights)  # type: ignore[no-any-return]
+
+    # -- pieces ----------------------------------------------------------------------------
+
+    def norm(self, function: Function) -> float:
+        """``||f||`` of a function given as (coordinates, values)."""
+        return float(np.sqrt(max(self.space.inner(function, function), 0.0)))
+
+    def _objective(self, f: Function, r: tuple[float, float], mu: float) -> float:
+        return self.loss_part(f[1], r) + mu * float(self.space.inner(f, f))
+
+    def _gradient(self, point: Point) -> tuple[Any, float]:
+        beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
+        grad = self.space.gradient(point.x, point.g, point.mu, beta, self.rows)
+        return grad, self.norm(grad)
+
+    def _accepted(self, point: Point, precision: float) -> float:
+        size = 2.0 * point.mu * self.norm((point.x, point.g))
+        return float(max(precision * size, self.rounding))
+
+    def _curvature(self, point: Point) -> Array:
+        return np.asarray(self.rows.w * self.loss.curvature(self.excess(point.g, point.r)))
+
+    def _factor(self, point: Point) -> Any:
+        return self.space.factor(point.mu, self._curvature(point), self.rows)
+
+    def _newton(self, point: Point, grad: Any, step: Function, *, count: bool = True) -> bool:
+        """Step with backtracking; True when the whole step was taken."""
+        point.n_iter += count
+        dx, dg = step
+        slope = self.space.inner(grad, (dx, dg))
+        here = self._objective((point.x, point.g), point.r, point.mu)
+        noise = 1e-13 * max(1.0, abs(here))
+        t = 1.0
+        for _ in range(40):
+            x, g = point.x + t * dx, point.g + t * dg
+            r = self.thresholds(g, point.r)
+            value = self._objective((x, g), r, point.mu)
+            if value <= here + 1e-4 * t * slope + noise:
+                break
+            t *= 0.5
+        point.x, point.g, point.r = x, g, r
+        return t == 1.0
+
+
+def _within(accepted: float, error: float, bounds: tuple[float, float]) -> float:
+    """By how much `error` must shrink to be `accepted`, within bounds."""
+    return min(max(accepted / max(error, accepted), bounds[0]), bounds[1])

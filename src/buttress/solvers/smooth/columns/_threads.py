@@ -1,0 +1,255 @@
+"""The two column methods with their columns divided among threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._compile import compiled
+from buttress._threads import one_blas_thread
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers.smooth.columns._conjugate import Columns, solve_columns
+from buttress.solvers.smooth.columns._curved_model import CurvedModels, copy_model, empty_models
+from buttress.solvers.smooth.columns._kernel_columns import solve_kernel_columns
+from buttress.solvers.smooth.columns._low_rank import leading_part
+from buttress.solvers.smooth.columns._refinement import Refined, refine_columns
+from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.paths import in_pool
+
+# A column that takes more iterations than this share of n is cheaper by Newton's method.
+_COLUMN_SHARE = 1 / 4
+# Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
+_LEAST_RANK = 96
+_LARGEST_RANK = 96
+# A column begins with the model of another one when their penalties differ by no more.
+_BORROWED = 2.0
+
+
+class KernelColumns:
+    """Kernel form: the Gram matrix in single precision, and its leading part."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        Y: Array,
+        omega: Array,
+        lambdas: Array,
+        loss: LeakyHockeyStick,
+        fit_intercept: bool,
+        n_threads: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.size = n = Y.shape[1]
+        self.matrix = geometry.matrix.astype(np.float32)
+        rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
+        self.low_rank = leading_part(self.matrix, rank)
+        self.models = empty_models(self.low_rank, len(Y) * len(lambdas))
+        self.Y, self.omega = Y.astype(np.float32), omega.astype(np.float32)
+        self.geometry, self.targets, self.weights, self.loss = geometry, Y, omega, loss
+        self.r = float(loss.r)
+        self.lambdas = lambdas
+        self.fit_intercept = fit_intercept
+        self.n_threads, self.pool = n_threads, pool
+
+    def in_geometry(self, coef: Array) -> Array:
+        """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
+        return coef
+
+    def solve(
+        self,
+        problem: IntArray,
+        index: IntArray,
+        start: tuple[Array, Array, Array],
+        tol: float,
+        certain_tol: float | None,
+    ) -> Columns:
+        """Solve columns from `start`: coefficients, intercepts, and scores without them."""
+        slot = self._slots(problem, index)
+        shares = _shares(problem, self.n_threads)
+
+        def run(part: int) -> Columns:
+            mine = shares[part]
+            found = solve_kernel_columns(
+                self.matrix,
+                self.low_rank,
+                self.models,
+                slot[mine],
+                self.Y,
+                self.omega,
+                problem[mine],
+                self.lambdas[index[mine]],
+                self.r,
+                self.fit_intercept,
+                (start[0][mine], start[1][mine], start[2][mine]),
+                tol,
+                certain_tol is not None,
+                certain_tol or 0.0,
+                max(40, int(_COLUMN_SHARE * self.size)),
+            )
+            return Columns(*found)
+
+        with one_blas_thread():
+            parts = in_pool(self.pool, run, len(shares))
+        return Columns(*_merged(parts, shares))
+
+    def _slots(self, problem: IntArray, index: IntArray) -> IntArray:
+        """Where the columns' models are; a column without one borrows that of its neighbour."""
+        slots = problem * len(self.lambdas) + index
+        _borrow_models(self.models, self.lambdas, slots)
+        return slots
+
+    def refine(
+        self,
+        problem: IntArray,
+        index: IntArray,
+        start: tuple[Array, Array],
+        tol: float,
+        signs_only: BoolArray,
+    ) -> Refined:
+        """Bring columns from near a solution to double precision."""
+        slot = self._slots(problem, index)
+        shares = _shares(problem, self.n_threads)
+
+        def run(part: int) -> Refined:
+            mine = shares[part]
+            found = refine_columns(
+                self.geometry.matrix,
+                self.low_rank,
+                self.models,
+                slot[mine],
+                self.targets,
+                self.weights,
+                problem[mine],
+                self.lambdas[index[mine]],
+                self.r,
+                self.fit_intercept,
+                (start[0][mine].astype(np.float64), start[1][mine]),
+                tol,
+                signs_only[mine],
+            )
+            return Refined(*found)
+
+        with one_blas_thread():
+            parts = in_pool(self.pool, run, len(shares))
+        return Refined(*_merged(parts, shares))
+
+
+class FeatureColumns:
+    """Feature form: the eigenbasis in single precision."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        smallest: float,
+        weight: Array | None,
+        Y: Array,
+        omega: Array,
+        lambdas: Array,
+        loss: LeakyHockeyStick,
+        fit_intercept: bool,
+        n_threads: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        v = np.ones(Y.shape[1]) if weight is None else weight
+        self.basis = geometry.eigenbasis(weight, smallest)
+        self.size = len(self.basis.eigenvalues)
+        self.W = np.ascontiguousarray(self.basis.features, dtype=np.float32)
+        self.w = self.basis.features.T @ v
+        self.mass = float(v.sum())
+        self.Y, self.omega = Y, omega
+        self.bound = (omega / v).max(axis=1)
+        self.lambdas = lambdas
+        self.r = float(loss.r)
+        self.fit_intercept = fit_intercept
+        self.n_threads, self.pool = n_threads, pool
+
+    def in_geometry(self, coef: Array) -> Array:
+        """Coefficients of shape (L, m) in the geometry's coordinates."""
+        return self.basis.coefficients(coef)
+
+    def solve(
+        self,
+        problem: IntArray,
+        index: IntArray,
+        start: tuple[Array, Array, Array],
+        tol: float,
+        certain_tol: float | None,
+    ) -> Columns:
+        """Solve columns from `start`: weights and intercepts; the scores follow from them."""
+        shares = _shares(problem, self.n_threads)
+
+        def run(part: int) -> Columns:
+            mine = shares[part]
+            return solve_columns(
+                self.W,
+                self.basis.eigenvalues,
+                self.w,
+                self.mass,
+                self.Y,
+                self.omega,
+                problem[mine],
+                self.lambdas[index[mine]],
+                self.bound[problem[mine]],
+                r=self.r,
+                fit_intercept=self.fit_intercept,
+                start=(start[0][mine], start[1][mine]),
+                tol=tol,
+                max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
+            )
+
+        with one_blas_thread():
+            parts = in_pool(self.pool, run, len(shares))
+        return Columns(*_merged(parts, shares))
+
+
+@compiled()
+def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> None:
+    """Let columns without a model use that of the nearest penalty, when it is near enough.
+
+    They get a copy where that model is renewed in the same solve, maybe by another thread.
+    """
+    source, level = models.source, models.level
+    count = lambdas.size
+    renewed = np.zeros(source.size, dtype=np.bool_)
+    renewed[slots] = True
+    for slot in slots:
+        if level[slot] >= 0:
+            continue
+        index = slot % count
+        nearest = _BORROWED
+        for other in range(count):
+            ratio = max(lambdas[other] / lambdas[index], lambdas[index] / lambdas[other])
+            neighbour = slot - index + other
+            if level[neighbour] >= 0 and ratio < nearest:
+                nearest = ratio
+                source[slot] = neighbour
+    for slot in slots:
+        lender = source[slot]
+        if lender != slot and renewed[lender]:
+            copy_model(models, lender, slot)
+
+
+def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
+    """Which columns each thread takes: those of one problem in turn, for they are as much work."""
+    order = np.argsort(problem, kind="stable")
+    ordered = problem[order]
+    turn = np.empty_like(problem)
+    turn[order] = ordered + np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    shares = [np.flatnonzero(turn % n_threads == part) for part in range(n_threads)]
+    return [share for share in shares if len(share)]
+
+
+def _merged(parts: Sequence[Sequence[Array]], shares: list[IntArray]) -> list[Any]:
+    """Put together arrays of which each part has the rows of its share."""
+    merged = []
+    total = sum(map(len, shares))
+    for pieces in zip(*parts, strict=True):
+        whole = np.empty((total, *pieces[0].shape[1:]), dtype=pieces[0].dtype)
+        for share, piece in zip(shares, pieces, strict=True):
+            whole[share] = piece
+        merged.append(whole)
+    return merged

@@ -1,0 +1,323 @@
+"""All folds and penalties as columns: the order in which they are solved, and their starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise, permutations
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._threads import one_blas_thread
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
+from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.newton import newton, small_steps
+from buttress.solvers.smooth.paths import Paths, in_threads
+
+# Every so many penalties are solved first; then those between them.
+_STRIDES = (6, 1)
+# Growth with falling penalties that interpolation takes out, as a share of the scaling tail's.
+_GROWTH = 0.6
+# Decrease of the objective at which a column is near enough to start the next penalty from.
+_NEAR = 1e-3
+# And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
+_SOLVED = 1e-10
+# And at which it is when only the signs of held-out scores matter, and are certain.
+_CERTAIN = 1e-7
+# Error of a row's slope, as a share of it, to which columns are refined.
+_SLOPES = 1e-5
+
+
+def batched(
+    geometry: Geometry,
+    Y: Array,
+    omega: Array,
+    lambdas: Array,
+    loss: LeakyHockeyStick,
+    weight: Array | None,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    n_threads: int,
+    signs_only: BoolArray | None,
+) -> Paths:
+    """Solve all problems at all (scaled, decreasing) penalties as columns of one matrix.
+
+    Every sixth penalty comes first: roughly one after the other, then all of them together;
+    the others start by interpolation. Columns that stall are refined in double precision, and
+    those that do not converge there either are left to Newton's method.
+    """
+    n_problems, n = Y.shape
+    if signs_only is None:
+        signs_only = np.zeros(n_problems, dtype=bool)
+    solver: KernelColumns | FeatureColumns
+    with ThreadPoolExecutor(n_threads) as pool:
+        common = (Y, omega, lambdas, loss, fit_intercept, n_threads, pool)
+        if geometry.kernel_form:
+            solver = KernelColumns(geometry, *common)
+        else:
+            # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
+            smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
+            solver = FeatureColumns(geometry, smallest, weight, *common)
+        table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only)
+        table.fill()
+    weights = [solver.in_geometry(found) for found in table.coef]
+    for (q, index), row in table.refined.items():
+        weights[q] = weights[q].astype(np.float64, copy=False)
+        weights[q][index] = row
+    intercept, scores = table.intercept, table.scores
+    converged, iterations = table.converged, table.iterations
+
+    def finish(q: int) -> None:
+        """Newton's method for the penalties that did not converge, from where they stopped."""
+        late = np.flatnonzero(~converged[q])
+        for run in np.split(late, np.flatnonzero(np.diff(late) > 1) + 1):
+            if len(run) == 0:
+                continue
+            first = int(run[0])
+            near = solver.in_geometry(table.coef[q, first : first + 1])[0].astype(np.float64)
+            start = (near, float(intercept[q, first])) if first > 0 else None
+            ladder, wanted = (
+                (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
+            )
+            found = newton(
+                geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start
+            )
+            weights[q][run], intercept[q, run], scores[q, run], _, residual, steps = (
+                part[wanted] for part in found
+            )
+            converged[q, run] = residual <= tol
+            iterations[q, run] += steps
+
+    with one_blas_thread():
+        in_threads(finish, range(n_problems), n_threads)
+    interval = np.repeat(intercept[:, :, None], 2, axis=2)
+    if fit_intercept:
+        _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
+    paths = Paths(
+        intercept, interval, scores, np.array(weights), None, iterations, converged, "batched"
+    )
+    if isinstance(solver, KernelColumns):
+        return replace(paths, refine=_refiner(solver, paths))
+    return paths
+
+
+def _refiner(solver: KernelColumns, paths: Paths) -> Callable[[int, int, float], Paths | None]:
+    """Refinement of single columns; their models are there, a factor of Newton's method is not."""
+
+    def refine(q: int, index: int, tol: float) -> Paths | None:
+        low, high = paths.interval[q, index]
+        if low != high:
+            return None
+        here, one = (np.array([q]), np.array([index])), slice(index, index + 1)
+        start = paths.weights[q, one], paths.intercept[q, one]
+        found = solver.refine(*here, start, tol, np.zeros(1, dtype=bool))
+        if found.residual[0] > tol:
+            return None
+        return Paths(
+            found.intercept[None],
+            np.repeat(found.intercept, 2)[None, None],
+            found.scores[None],
+            found.coef[None],
+            None,
+            paths.iterations[q : q + 1, one],
+            np.ones((1, 1), dtype=bool),
+            "batched",
+        )
+
+    return refine
+
+
+class _Table:
+    """Solutions of all problems at all penalties, as far as they are known."""
+
+    def __init__(
+        self,
+        solver: KernelColumns | FeatureColumns,
+        Y: Array,
+        omega: Array,
+        lambdas: Array,
+        exponent: float,
+        signs_only: BoolArray,
+    ) -> None:
+        q, n, count = *Y.shape, len(lambdas)
+        self.solver, self.Y, self.omega = solver, Y, omega
+        self.lambdas, self.exponent, self.signs_only = lambdas, exponent, signs_only
+        self.coef = np.zeros((q, count, solver.size), dtype=np.float32)
+        self.intercept = np.zeros((q, count))
+        self.scores = np.zeros((q, count, n), dtype=np.float32)
+        self.iterations = np.zeros((q, count), dtype=np.int64)
+        self.converged = np.zeros((q, count), dtype=bool)
+        self.doubtful = np.zeros((q, count), dtype=bool)
+        self.refined: dict[tuple[int, int], Array] = {}  # coefficients in double precision
+        self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
+
+    def fill(self) -> None:
+        """Solve everything; what did not converge says so."""
+        count = len(self.lambdas)
+        grids = [np.array(sorted({*range(0, count, stride), count - 1})) for stride in _STRIDES]
+        self._solve_coarse(grids[0])
+        self._refine_unsolved()
+        for coarse, fine in pairwise(grids):
+            self._solve_between(coarse, np.setdiff1d(fine, coarse))
+        if isinstance(self.solver, KernelColumns):
+            self._refine(self.solver, self.doubtful & self.converged)
+
+    def _solve_between(self, coarse: IntArray, fine: IntArray) -> None:
+        """Solve the penalties `fine` from interpolated solutions at those around them."""
+        after = np.searchsorted(coarse, fine)
+        # Lagrange's polynomial through four solved penalties around
+        first = np.clip(after - 2, 0, max(len(coarse) - 4, 0))
+        near = first[:, None] + np.arange(min(4, len(coarse)))
+        shares = np.zeros((len(fine), len(coarse)))
+        found = _lagrange(np.log(self.lambdas), coarse[near], fine)
+        np.put_along_axis(shares, near, found, axis=1)
+        # Where a penalty beside it was left to Newton's method, so is one between.
+        good = self.converged[:, coarse[after - 1]] & self.converged[:, coarse[after]]
+        good &= fine < self.tail[:, None]
+        for q in range(len(self.Y)):
+            inside = fine < self.tail[q]
+            self._combine(q, fine[inside], coarse, shares[inside])
+        self._solve([(q, fine[k]) for k, q in np.argwhere(good.T)], _SOLVED)
+        self._refine_unsolved()
+
+    def _refine_unsolved(self) -> None:
+        if isinstance(self.solver, KernelColumns):
+            self._refine(self.solver, (self.iterations > 0) & ~self.converged)
+
+    def _refine(self, solver: KernelColumns, chosen: BoolArray) -> None:
+        """Settle what single precision leaves in doubt or unsolved, in double precision."""
+        problem, index = np.argwhere(chosen).T
+        if len(problem) == 0:
+            return
+        start = self.coef[problem, index], self.intercept[problem, index]
+        found = solver.refine(problem, index, start, _SLOPES, self.signs_only[problem])
+        pairs = zip(problem.tolist(), index.tolist(), strict=True)
+        self.refined |= dict(zip(pairs, found.coef, strict=True))
+        self.coef[problem, index] = found.coef
+        self.intercept[problem, index] = found.intercept
+        self.scores[problem, index] = found.scores
+        self.doubtful[problem, index] = False
+        self.converged[problem, index] |= found.solved
+        for q in problem[index == self.tail[problem] - 1]:
+            self._fill_tail(q, self.tail[q])
+
+    def _solve_coarse(self, coarse: IntArray) -> None:
+        count = len(self.lambdas)
+        # Large penalties start from zero together, then each from where the path was heading.
+        largest = 1e-3 * min(1.0, self.lambdas[0])
+        together = max(1, int(np.sum(self.lambdas[coarse] >= largest)))
+        done = np.zeros(len(self.Y), dtype=np.int64)
+        moving = list(range(len(self.Y)))
+        while moving:
+            near: list[tuple[int, int]] = []
+            while moving:
+                pairs = []
+                for q in moving:
+                    here, done[q] = done[q], max(done[q] + 1, together)
+                    pairs += [(q, i) for i in coarse[here : done[q]]]
+                    if here > 1:
+                        last, new = coarse[here - 2 : here], coarse[here : here + 1]
+                        heading = _lagrange(np.log(self.lambdas), last[None], new)
+                        self._combine(q, new, last, heading)
+                self._solve(pairs, _NEAR)
+                near += pairs
+                # Where all margins seem to exceed one the scaling tail may have been reached.
+                moving = [
+                    q
+                    for q in moving
+                    if done[q] < len(coarse) and not self._beyond(q, coarse[done[q] - 1])
+                ]
+            self._solve(near, _SOLVED)
+            for q, i in sorted(near):
+                if self.tail[q] == count and self.converged[q, i] and self._beyond(q, i):
+                    self._fill_tail(q, i + 1)
+            moving = np.flatnonzero((done < len(coarse)) & (self.tail == count)).tolist()
+
+    def _solve(self, pairs: list[tuple[int, int]], tol: float) -> None:
+        """Solve some (problem, penalty) from what the table has."""
+        if not pairs:
+            return
+        problem, index = np.array(sorted(pairs, key=lambda pair: (pair[1], pair[0]))).T
+        start = (
+            self.coef[problem, index],
+            self.intercept[problem, index],
+            self.scores[problem, index],
+        )
+        # columns without held-out rows never stop early
+        certain_tol = _CERTAIN if self.signs_only.any() else _SOLVED
+        found = self.solver.solve(
+            problem, index, start, tol, certain_tol if tol <= _SOLVED else None
+        )
+        self.coef[problem, index] = found.coef
+        self.intercept[problem, index] = found.intercept
+        self.scores[problem, index] = found.scores - found.intercept[:, None].astype(np.float32)
+        self.iterations[problem, index] += found.iterations
+        self.converged[problem, index] = found.converged & (tol <= _SOLVED)
+        self.doubtful[problem, index] = found.doubtful
+
+    def _combine(self, q: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
+        """Guess the solutions at some penalties from those at others."""
+        # Solutions grow as penalties fall: what is interpolated is what is left of that.
+        growth = _GROWTH * self.exponent
+        shares = shares * (self.lambdas[nodes] / self.lambdas[targets, None]) ** growth
+        single = shares.astype(np.float32)
+        self.coef[q, targets] = single @ self.coef[q, nodes]
+        self.scores[q, targets] = single @ self.scores[q, nodes]
+        self.intercept[q, targets] = shares @ self.intercept[q, nodes]
+
+    def _beyond(self, q: int, index: int) -> bool:
+        """Whether all margins of the rows that count are at least one."""
+        u = self.Y[q] * (self.scores[q, index] + self.intercept[q, index])
+        return bool(np.all((u >= 1.0) | (self.omega[q] == 0.0)))
+
+    def _fill_tail(self, q: int, first: int) -> None:
+        """From the penalty `first` on solutions are known multiples of the one before."""
+        self.tail[q] = first
+        factor = (self.lambdas[first - 1] / self.lambdas[first:]) ** self.exponent
+        self.coef[q, first:] = factor[:, None] * self.coef[q, first - 1]
+        self.scores[q, first:] = factor[:, None] * self.scores[q, first - 1]
+        self.intercept[q, first:] = factor * self.intercept[q, first - 1]
+        self.converged[q, first:] = True
+        self.iterations[q, first:] = 0
+
+
+def _lagrange(x: Array, nodes: IntArray, targets: IntArray) -> Array:
+    """Shares of the values at ``x[nodes]`` in their polynomials' values at ``x[targets]``.
+
+    `nodes` has shape (t, m), a row for each target.
+    """
+    at = x[nodes]
+    count = nodes.shape[1]
+    shares = np.ones(nodes.shape)
+    for k, other in permutations(range(count), 2):
+        shares[:, k] *= (x[targets] - at[:, other]) / (at[:, k] - at[:, other])
+    return shares
+
+
+def _centre_free_intercepts(
+    geometry: Geometry,
+    Y: Array,
+    omega: Array,
+    lambdas: Array,
+    scores: Array,
+    intercept: Array,
+    interval: Array,
+) -> None:
+    """Balanced classes with all margins at most one: f is known, the intercept an interval."""
+    for q in range(len(Y)):
+        pull = omega[q] * Y[q]
+        if abs(pull.sum()) >= 1e-13:
+            continue
+        flat = geometry.similarity_product(pull)
+        held = omega[q] > 0
+        share = 0.5 / lambdas
+        low = -1.0 - share * np.min(flat[held & (Y[q] < 0)])
+        high = 1.0 - share * np.max(flat[held & (Y[q] > 0)])
+        free = low <= high
+        scores[q, free] = np.outer(share[free], flat)
+        intercept[q, free] = 0.5 * (low + high)[free]
+        interval[q, free] = np.stack([low, high], axis=1)[free]

@@ -1,0 +1,338 @@
+"""The sequential parts of online learning, compiled.
+
+Names follow the update rules: ``z = y f(x)`` with the model before the row, ``a`` the new
+coefficient, ``t`` the number of labelled rows so far. `Y` holds ±1 for every binary problem
+(columns) and 0 in rows without a label.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._compile import FAST, compiled
+from buttress.solvers.stream._exp import power64
+
+PA_RAMP, PERCEPTRON, PEGASOS, NORMA = 0, 1, 2, 3
+
+
+@compiled()
+def _decide(
+    rule: int, z: float, y: float, kxx: float, s: float, eta: float, first: bool, tol: float
+) -> tuple[float, bool]:
+    """The coefficient of a row for one problem (0: no update), and whether the ramp refused it."""
+    if rule == PERCEPTRON:
+        return (y if z <= 0.0 else 0.0), False
+    if rule == PEGASOS:
+        return (y if z < 1.0 else 0.0), False
+    if rule == NORMA:
+        return (eta * y if z < 1.0 else 0.0), False
+    loss = 1.0 - z
+    if not (kxx > 0.0 and loss > tol):
+        return 0.0, False
+    if z > s or first:
+        a = y * loss / kxx
+        # k(x, x) so small that the step overflows: as good as a zero vector
+        return (a if math.isfinite(a) else 0.0), False
+    return 0.0, True
+
+
+@compiled()
+def _learn_row(
+    i: int,
+    f: Array,
+    Y: Array,
+    kxx: float,
+    rule: int,
+    numbers: Array,
+    first_of_class: bool,
+    seen: BoolArray,
+    size: Array,
+    a: Array,
+) -> tuple[bool, bool]:
+    """Apply the rule to row `i` in every problem; fill `a`, return (updated, refused)."""
+    s, eta, ghost, epsilon = numbers[0], numbers[1], numbers[2], numbers[3]
+    updated, refused = False, False
+    root = math.sqrt(kxx) if kxx > 0.0 else 0.0
+    for p in range(len(f)):
+        y = Y[i, p]
+        side = 1 if y > 0 else 0
+        first = first_of_class and not seen[p, side]
+        if kxx > 0.0:
+            seen[p, side] = True
+        # What rounding leaves of 1 - z after an update at the same point is no loss: a fixed
+        # floor, or one that grows with the size of the terms of f(x).
+        tol = max(ghost, epsilon * root * size[p])
+        a[p], skip = _decide(rule, y * f[p], y, kxx, s, eta, first, tol)
+        refused |= skip
+        if a[p] != 0.0:
+            updated = True
+            size[p] += abs(a[p]) * root
+    return updated, refused
+
+
+@compiled()
+def learn_appending(
+    F: Array,
+    K: Array,
+    Y: Array,
+    kxx: Array,
+    rule: int,
+    numbers: Array,
+    first_of_class: bool,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    A: Array,
+    updated: BoolArray,
+    refused: BoolArray,
+) -> int:
+    """One block, for rules whose coefficients are never revised.
+
+    `F` comes in with the sums over the vectors stored before the block and goes out with the
+    scores each row had before it was learned; `K` is the block's own kernel matrix, `A`
+    receives the new coefficients. Returns the new `t`. Cost: B²/2 products at most.
+    """
+    B, P = F.shape
+    alpha = numbers[4]
+    new = np.empty(B, dtype=np.int64)
+    n_new = 0
+    for i in range(B):
+        for p in range(P):
+            f = F[i, p]
+            for q in range(n_new):
+                j = new[q]
+                f += A[j, p] * K[i, j]
+            if rule == PEGASOS:
+                f = f / (alpha * t) if t > 0 else 0.0
+            F[i, p] = f
+        if Y[i, 0] == 0.0:
+            continue
+        t += 1
+        updated[i], refused[i] = _learn_row(
+            i, F[i], Y, kxx[i], rule, numbers, first_of_class, seen, size, A[i]
+        )
+        if updated[i]:
+            new[n_new] = i
+            n_new += 1
+    return t
+
+
+@compiled(fastmath=FAST)
+def _weighted_sum(K: Array, coef: Array, n: int) -> float:
+    total = 0.0
+    for j in range(n):
+        total += K[j] * coef[j]
+    return total
+
+
+@compiled()
+def _count_alive(coef: Array, n: int) -> int:
+    count = 0
+    for j in range(n):
+        for p in range(coef.shape[0]):
+            if coef[p, j] != 0.0:
+                count += 1
+                break
+    return count
+
+
+@compiled()
+def learn_revising(
+    start: int,
+    n: int,
+    limit: int,
+    K: Array,
+    within: Array,
+    coef: Array,
+    Y: Array,
+    kxx: Array,
+    rule: int,
+    numbers: Array,
+    first_of_class: bool,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
+    vectors: IntArray,
+) -> tuple[int, int, int]:
+    """Rows from `start` on, for rules or budgets that change old coefficients.
+
+    `K` holds the kernel of the block's rows with all `n` vectors, and has room for the
+    block's own. Stops after the row that makes more than `limit` vectors (its coefficients
+    are in column n). `vectors` receives the number in use after each row. Returns the next
+    row, `n` and `t`. Cost: n products per row.
+    """
+    B, P = F.shape
+    alpha, decay, tau = numbers[4], numbers[5], numbers[6]
+    a = np.zeros(P)
+    alive = _count_alive(coef, n)
+    for i in range(start, B):
+        vectors[i] = alive
+        for p in range(P):
+            f = _weighted_sum(K[i], coef[p], n)
+            if rule == PEGASOS:
+                f = f / (alpha * t) if t > 0 else 0.0
+            F[i, p] = f
+        if Y[i, 0] == 0.0:
+            continue
+        t += 1
+        updated[i], refused[i] = _learn_row(
+            i, F[i], Y, kxx[i], rule, numbers, first_of_class, seen, size, a
+        )
+        if rule == NORMA:
+            for p in range(P):
+                for j in range(n):
+                    c = coef[p, j] * decay
+                    coef[p, j] = 0.0 if abs(c) < tau else c
+            alive = _count_alive(coef, n)
+        if updated[i]:
+            for p in range(P):
+                coef[p, n] = a[p]
+            for r in range(i + 1, B):
+                K[r, n] = within[r, i]
+            n += 1
+            alive += 1
+        vectors[i] = alive
+        if n > limit:
+            return i + 1, n, t
+    return B, n, t
+
+
+@compiled()
+def learn_linear(
+    X: Array,
+    Y: Array,
+    W: Array,
+    rule: int,
+    numbers: Array,
+    first_of_class: bool,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    A: Array,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
+) -> int:
+    """The linear kernel keeps ``w = sum a x``: 2p products per row, whatever came before."""
+    B, P = Y.shape
+    features = X.shape[1]
+    alpha = numbers[4]
+    for i in range(B):
+        kxx = 0.0
+        for k in range(features):
+            kxx += np.float64(X[i, k]) * X[i, k]
+        for p in range(P):
+            f = 0.0
+            for k in range(features):
+                f += W[p, k] * X[i, k]
+            if rule == PEGASOS:
+                f = f / (alpha * t) if t > 0 else 0.0
+            F[i, p] = f
+        if Y[i, 0] == 0.0:
+            continue
+        t += 1
+        updated[i], refused[i] = _learn_row(
+            i, F[i], Y, kxx, rule, numbers, first_of_class, seen, size, A[i]
+        )
+        if updated[i]:
+            for p in range(P):
+                for k in range(features):
+                    W[p, k] += A[i, p] * X[i, k]
+    return t
+
+
+@compiled()
+def learn_linear_sparse(
+    data: Array,
+    indices: IntArray,
+    indptr: IntArray,
+    Y: Array,
+    W: Array,
+    rule: int,
+    numbers: Array,
+    first_of_class: bool,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    A: Array,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
+) -> int:
+    """`learn_linear` for rows in compressed form: two products per stored entry."""
+    B, P = Y.shape
+    alpha = numbers[4]
+    for i in range(B):
+        kxx = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            kxx += np.float64(data[e]) * data[e]
+        for p in range(P):
+            f = 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                f += W[p, indices[e]] * data[e]
+            if rule == PEGASOS:
+                f = f / (alpha * t) if t > 0 else 0.0
+            F[i, p] = f
+        if Y[i, 0] == 0.0:
+            continue
+        t += 1
+        updated[i], refused[i] = _learn_row(
+            i, F[i], Y, kxx, rule, numbers, first_of_class, seen, size, A[i]
+        )
+        if updated[i]:
+            for p in range(P):
+                for e in range(indptr[i], indptr[i + 1]):
+                    W[p, indices[e]] += A[i, p] * data[e]
+    return t
+
+
+@compiled(fastmath={"contract"})
+def rbf_within(X: Array, gamma: float, K: Array) -> None:
+    """The Gaussian kernel matrix of a few rows from differences, exact for equal rows.
+
+    `gamma` belongs to base 2.
+    """
+    n, features = X.shape
+    columns = np.empty((features, n))
+    for i in range(n):
+        for k in range(features):
+            columns[k, i] = X[i, k]
+    for i in range(n):
+        k_i = K[i]
+        for j in range(i):
+            k_i[j] = 0.0
+        for k in range(features):
+            column = columns[k]
+            x = column[i]
+            for j in range(i):
+                difference = x - column[j]
+                k_i[j] += difference * difference
+        for j in range(i):
+            k_i[j] = power64(-gamma * k_i[j])
+        k_i[i] = 1.0
+    # the other triangle in squares, so that no line of the cache is fetched twice
+    for top in range(0, n, 16):
+        for side in range(0, top + 1, 16):
+            for i in range(top, min(top + 16, n)):
+                for j in range(side, min(side + 16, i)):
+                    K[j, i] = K[i, j]
+
+
+@compiled()
+def extend_rbf(X: Array, center: Array, gamma: float, left: Array, right: Array) -> None:
+    """Centre rows and add the number that makes one product the whole exponent."""
+    n, p = X.shape
+    for i in range(n):
+        total = 0.0
+        for k in range(p):
+            centred = X[i, k] - center[k]
+            total += np.float64(centred) * centred
+            left[i, k] = 2.0 * gamma * centred
+            right[i, k] = centred
+        left[i, p] = right[i, p] = -gamma * total

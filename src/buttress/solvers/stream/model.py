@@ -1,0 +1,387 @@
+"""Exact block-wise online kernel learning.
+
+A stream is taken in blocks. The kernel of a block's rows with the vectors stored so far is
+one matrix product, shared by the threads; what the rows of a block do to each other is worked
+off row by row in a compiled loop. The result is that of one-by-one processing: the same support
+positions, and coefficients that differ by rounding only, whatever the block size and however the
+stream is cut into calls.
+
+The four update rules are those of the PA-RAMP paper's comparison. With ``f`` the model before
+the row ``(x, y)``, ``z = y f(x)``, no bias:
+
+========== ============================ =================================================
+rule       updates when                 update
+========== ============================ =================================================
+PA-RAMP    ``s < z`` and ``1 - z > 0``  ``f += y (1 - z) / k(x, x) k(x, .)``
+Perceptron ``z <= 0``                   ``f += y k(x, .)``
+Pegasos    ``z < 1``                    ``f = (1 - 1/t) f + y k(x, .) / (alpha t)``
+NORMA      ``z < 1``                    ``f = (1 - eta alpha) f + eta y k(x, .)``
+========== ============================ =================================================
+
+Pegasos and NORMA shrink ``f`` at every row; NORMA then drops coefficients below `tau`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from buttress._arrays import Array, IntArray
+from buttress.kernels import Kernel
+from buttress.solvers.stream import _loops as loops
+from buttress.solvers.stream._threads import own_threads, scratch
+from buttress.solvers.stream.budget import Budget
+from buttress.solvers.stream.rules import (
+    NormaRule,
+    Outcome,
+    PARampRule,
+    PegasosRule,
+    PerceptronRule,
+    Rule,
+    rule_numbers,
+)
+from buttress.solvers.stream.similarity import GramSource, KernelSource, RbfSource, Source
+from buttress.solvers.stream.store import VectorStore
+
+__all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "PerceptronRule"]
+
+_PREDICT_ENTRIES = 8_000_000
+# Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
+# hundred thousand kernel values.
+_TOGETHER = 4
+
+# Saved models name a rule by its public home.
+for _rule in (PARampRule, PerceptronRule, PegasosRule, NormaRule):
+    _rule.__module__ = __name__
+
+
+class OnlineModel:
+    """A kernel expansion that learns from a stream.
+
+    Parameters
+    ----------
+    rule : PARampRule, PerceptronRule, PegasosRule or NormaRule
+    kernel : Kernel
+        Its `center` (Gaussian kernel) should be near the data.
+    n_problems : int
+        Binary problems that share the support vectors.
+    n_features : int
+    dtype : {float64, float32}
+        Of the rows stored; coefficients are kept in float64.
+    is_sparse : bool
+        Whether rows come as CSR matrices.
+    budget : int, optional
+        The largest number of support vectors.
+    budget_policy : {"merge", "project", "forget", "forget_oldest"}
+    block_size : int
+        Rows taken at a time; four times as many where no old coefficient changes.
+    gram : array, optional
+        The Gram matrix of the whole stream, with ``kernel.name == "precomputed"``; rows are
+        then row numbers in one column.
+
+    Notes
+    -----
+    One row costs n_vectors · n_features multiplications; the linear kernel without a budget
+    (NORMA excepted) keeps the weight vector and costs 2 n_features. With a budget B add per
+    update O(B p) to merge, O(B²) to project, O(B) to forget.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        kernel: Kernel,
+        *,
+        n_problems: int,
+        n_features: int,
+        dtype: Any = np.float64,
+        is_sparse: bool = False,
+        budget: int | None = None,
+        budget_policy: str = "merge",
+        block_size: int = 64,
+        gram: Array | None = None,
+    ) -> None:
+        self.rule = rule
+        self.kernel = kernel
+        self.dtype = np.dtype(dtype)
+        self.block_size = block_size
+        # A budget bounds the memory of dense vectors too, and merging needs them.
+        self.is_sparse = is_sparse and budget is None
+        self.source = _make_source(kernel, n_features, self.is_sparse, gram)
+        augmented = n_features + 1 if isinstance(self.source, RbfSource) else 0
+        self.store = VectorStore(
+            n_features, n_problems, dtype, is_sparse=self.is_sparse, augmented=augmented
+        )
+        self.budget = None if budget is None else Budget(budget, budget_policy, self.source)
+        self.revises = self.budget is not None or rule.code == loops.NORMA
+        linear = kernel.name == "linear" and not self.revises
+        self.weights = np.zeros((n_problems, n_features)) if linear else None
+        self.t = 0
+        self.seen = np.zeros((n_problems, 2), dtype=np.bool_)
+        self.size = np.zeros(n_problems)
+        self.largest_root = 0.0
+        self.numbers = rule_numbers(rule, self.dtype)
+
+    # -- learning --------------------------------------------------------------------------
+
+    def learn(self, X: Any, Y: Array, position: IntArray, code: IntArray) -> Outcome:
+        """Answer and learn rows in order.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+        Y : array of shape (n, n_problems)
+            ±1, and 0 in all columns of a row without a label (it is answered, not learned).
+        position : array of shape (n,)
+            Where the rows stand in the stream.
+        code : array of shape (n,)
+            Class codes, kept with the support vectors.
+        """
+        n = X.shape[0]
+        outcome = Outcome.empty(n, Y.shape[1])
+        Y = np.ascontiguousarray(Y, dtype=np.float64)
+        if self.weights is not None:
+            learn = self._learn_linear
+        else:
+            learn = self._learn_revising if self.revises else self._learn_appending
+        step = self.block_size * (1 if self.revises or self.weights is not None else _TOGETHER)
+        with own_threads():
+            for start in range(0, n, step):
+                rows = slice(start, min(start + step, n))
+                block = X[rows] if start or rows.stop < n else X
+                if sparse.issparse(block) and not self.is_sparse:
+                    block = block.toarray()
+                learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
+        return outcome
+
+    @property
+    def _first_of_class(self) -> bool:
+        return isinstance(self.rule, PARampRule) and self.rule.first_of_class
+
+    def _learn_linear(
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+    ) -> None:
+        assert self.weights is not None
+        A = np.zeros_like(Y)
+        shared: Any = (self.weights, self.rule.code, self.numbers, self._first_of_class, self.t)
+        results: Any = (self.seen, self.size, A, out.scores, out.updated, out.refused)
+        if self.is_sparse:
+            entries = (block.indices.astype(np.int64), block.indptr.astype(np.int64))
+            self.t = loops.learn_linear_sparse(block.data, *entries, Y, *shared, *results)
+        else:
+            block = np.ascontiguousarray(block)
+            self.t = loops.learn_linear(block, Y, *shared, *results)
+        out.vectors[:] = self.store.n + np.cumsum(out.updated)
+        new = np.flatnonzero(out.updated)
+        if len(new):
+            rows = block[new]
+            kxx = self.kernel.diagonal(rows)
+            self.store.append(rows, None, A[new].T, kxx, position[new], code[new])
+
+    def _learn_appending(
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+    ) -> None:
+        prepared = self.source.prepare(block)
+        out.scores[:] = self.source.sums(prepared, self.store)
+        A = np.zeros_like(Y)
+        within = self.source.within(prepared)
+        kxx = np.diagonal(within).copy()
+        self.t = loops.learn_appending(
+            out.scores,
+            within,
+            Y,
+            kxx,
+            self.rule.code,
+            self.numbers,
+            self._first_of_class,
+            self.t,
+            self.seen,
+            self.size,
+            A,
+            out.updated,
+            out.refused,
+        )
+        out.vectors[:] = self.store.n + np.cumsum(out.updated)
+        new = np.flatnonzero(out.updated)
+        if len(new):
+            augmented = self.source.augmented(prepared)
+            augmented = None if augmented is None else augmented[new]
+            self.store.append(block[new], augmented, A[new].T, kxx[new], position[new], code[new])
+
+    def _learn_revising(
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+    ) -> None:
+        store = self.store
+        prepared = self.source.prepare(block)
+        augmented = self.source.augmented(prepared)
+        B, n = len(Y), store.n
+        store.reserve(n + B)
+        K = scratch(B * (n + B), self.dtype, "block")[: B * (n + B)].reshape(B, n + B)
+        self.source.against(prepared, store, K)
+        within = self.source.within(prepared)
+        kxx = np.diagonal(within).copy()
+        limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
+        self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
+        start = 0
+        while start < B:
+            begin = start
+            start, n, self.t = loops.learn_revising(
+                begin,
+                n,
+                limit,
+                K,
+                within,
+                store.coef,
+                Y,
+                kxx,
+                self.rule.code,
+                self.numbers,
+                self._first_of_class,
+                self.t,
+                self.seen,
+                self.size,
+                out.scores,
+                out.updated,
+                out.refused,
+                out.vectors,
+            )
+            new = begin + np.flatnonzero(out.updated[begin:start])
+            right = None if augmented is None else augmented[new]
+            store.append(block[new], right, None, kxx[new], position[new], code[new])
+            if n > limit:
+                self._respect_budget(prepared, K[start:], start)
+                n = out.vectors[start - 1] = store.n
+        if self.rule.code == loops.NORMA:
+            self._drop_dead()
+        self.size[:] = self.largest_root * np.abs(store.coef[:, : store.n]).sum(axis=1)
+
+    def _respect_budget(self, prepared: Any, K: Array, start: int) -> None:
+        """Remove vectors until the budget holds; `K` follows (rows of the block not yet seen)."""
+        assert self.budget is not None
+        store = self.store
+        alive = np.asarray(store.coef[:, : store.n].any(axis=0))
+        if not alive.all():
+            K[:, : int(alive.sum())] = K[:, : store.n][:, alive]
+            store.keep(alive)
+            self.budget.inverse = None
+        while store.n > self.budget.size:
+            last = store.n - 1
+            removed, moved = self.budget.shrink(store)
+            K[:, removed] = K[:, last]
+            if moved is not None and isinstance(self.source, RbfSource):
+                column = self.source.column(prepared, store.vectors()[moved])
+                K[:, moved] = column[start:]
+
+    def _drop_dead(self) -> None:
+        alive = np.asarray(self.store.coef[:, : self.store.n].any(axis=0))
+        if not alive.all():
+            self.store.keep(alive)
+            if self.budget is not None:
+                self.budget.inverse = None
+
+    def add_equal_positions(self) -> None:
+        """Make one vector of those that came from the same stream position."""
+        store = self.store
+        positions, first, inverse = np.unique(
+            store.position[: store.n], return_index=True, return_inverse=True
+        )
+        coef = np.zeros((len(store.coef), len(positions)))
+        for p, row in enumerate(store.coef[:, : store.n]):
+            coef[p] = np.bincount(inverse, weights=row, minlength=len(positions))
+        keep = np.zeros(store.n, dtype=np.bool_)
+        keep[first] = True
+        order = np.argsort(first, kind="stable")
+        store.keep(keep)
+        store.coef[:, : store.n] = coef[:, order]
+
+    def forget_gram(self) -> None:
+        """Let go of a Gram matrix given in advance: the stream is over."""
+        self.source = GramSource(np.empty((0, 0)))
+        if self.budget is not None:
+            self.budget.source = self.source
+
+    # -- the model -------------------------------------------------------------------------
+
+    @property
+    def scale(self) -> float:
+        """What stored coefficients are multiplied by: Pegasos keeps counters."""
+        if isinstance(self.rule, PegasosRule):
+            return 1.0 / (self.rule.alpha * self.t) if self.t else 0.0
+        return 1.0
+
+    @property
+    def coefficients(self) -> Array:
+        """Signed coefficients of the support vectors, shape (n_problems, n_vectors)."""
+        return np.asarray(self.store.coef[:, : self.store.n] * self.scale)
+
+    @property
+    def linear_weights(self) -> Array:
+        """``sum a x`` for every problem (linear kernel)."""
+        if self.weights is not None:
+            return np.asarray(self.weights * self.scale)
+        return np.asarray(self.coefficients @ self.store.vectors())
+
+    def scores(self, X: Any) -> Array:
+        """``f(x)`` of every row and problem, in float64."""
+        if self.kernel.name == "linear":
+            return np.asarray(X @ self.linear_weights.T)
+        if sparse.issparse(X) and not self.is_sparse:
+            X = X.toarray()
+        elif self.is_sparse and not sparse.issparse(X):
+            X = sparse.csr_matrix(X)
+        X = X.astype(self.dtype, copy=False)
+        n = X.shape[0]
+        F = np.empty((n, len(self.store.coef)))
+        step = 16384 if isinstance(self.source, RbfSource) else 64
+        step = max(step, _PREDICT_ENTRIES // max(self.store.n, 1)) if step == 64 else step
+        with own_threads():
+            for start in range(0, n, step):
+                prepared = self.source.prepare(X[start : start + step])
+                F[start : start + step] = self.source.sums(prepared, self.store, predicting=True)
+        return np.asarray(F * self.scale)
+
+    # -- saving ----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything `restore` needs, as arrays and numbers."""
+        state: dict[str, Any] = {
+            "t": self.t,
+            "seen": self.seen,
+            "size": self.size,
+            "largest_root": self.largest_root,
+        }
+        if self.weights is not None:
+            state["weights"] = self.weights
+        if self.budget is not None and self.budget.inverse is not None:
+            state["inverse"] = self.budget.inverse
+            state["inverse_age"] = self.budget.age
+        return self.store.state() | state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state` of a model made with the same arguments."""
+        rows = self.store.restore(state)
+        if rows.shape[0]:
+            augmented = self.source.augmented(self.source.prepare(rows))
+            numbers = (state["coef"], state["kxx"], state["position"], state["code"])
+            self.store.append(rows, augmented, *numbers)
+        self.t = int(state["t"])
+        self.seen = np.array(state["seen"], dtype=np.bool_)
+        self.size = np.array(state["size"], dtype=np.float64)
+        self.largest_root = float(state["largest_root"])
+        if self.weights is not None:
+            self.weights = np.array(state["weights"], dtype=np.float64)
+        if self.budget is not None and "inverse" in state:
+            self.budget.inverse = np.array(state["inverse"], dtype=np.float64)
+            self.budget.age = int(state["inverse_age"])
+
+
+def _make_source(kernel: Kernel, n_features: int, is_sparse: bool, gram: Array | None) -> Source:
+    if kernel.name == "precomputed":
+        if gram is None:
+            raise ValueError("A precomputed kernel needs the Gram matrix of the stream.")
+        return GramSource(gram)
+    if kernel.name == "rbf" and not is_sparse:
+        center = np.zeros(n_features) if kernel.center is None else kernel.center
+        return RbfSource(float(kernel.params["gamma"]), np.asarray(center, dtype=np.float64))
+    return KernelSource(kernel)

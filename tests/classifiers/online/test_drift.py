@@ -1,0 +1,66 @@
+"""Drift: noticed, and answered by a model that has proved better."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from buttress import PARampClassifier
+from buttress.classifiers.online.drift import PageHinkley, Rivalry
+
+
+def changing(n: int = 4000, at: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, 0)
+    y[at:] = 1 - y[at:]
+    return X, y
+
+
+@pytest.mark.smoke
+def test_a_reset_model_answers_better_after_a_change() -> None:
+    X, y = changing()
+    old = PARampClassifier(gamma=1.0).fit(X, y)
+    new = PARampClassifier(gamma=1.0, drift="page-hinkley").fit(X, y)
+    assert old.n_drifts_ == 0
+    assert new.n_drifts_ >= 1
+    assert new.windowed_error_ < 0.5 * old.windowed_error_
+    assert new.support_.min() >= 2000
+    assert new.n_mistakes_ == new.history_["mistakes"].sum()
+
+
+def test_nothing_happens_while_nothing_changes() -> None:
+    X, y = changing(at=4000)
+    model = PARampClassifier(gamma=1.0, drift="page-hinkley").fit(X, y)
+    plain = PARampClassifier(gamma=1.0).fit(X, y)
+    assert model.n_drifts_ == 0
+    np.testing.assert_array_equal(model.support_, plain.support_)
+
+
+def test_the_cut_does_not_move_the_swap() -> None:
+    X, y = changing(3000, 1200)
+    whole = PARampClassifier(gamma=1.0, drift="page-hinkley").fit(X, y)
+    parts = PARampClassifier(gamma=1.0, drift="page-hinkley", block_size=17)
+    for begin in range(0, 3000, 101):
+        rows = slice(begin, begin + 101)
+        parts.partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert whole.n_drifts_ == parts.n_drifts_ >= 1
+    np.testing.assert_array_equal(whole.support_, parts.support_)
+    assert whole.n_mistakes_ == parts.n_mistakes_
+
+
+def test_a_challenger_that_is_no_better_is_given_up() -> None:
+    rivalry = Rivalry(trial=10)
+    assert rivalry.watch(np.array([False] * 200 + [True] * 100)) is not None
+    assert rivalry.challenged
+    same = np.zeros(60, dtype=bool)
+    assert rivalry.compare(same, same) == (49, False)
+    assert not rivalry.challenged
+    assert rivalry.n_swaps == 0
+    restored = Rivalry.from_state(rivalry.state())
+    assert restored.state()["counts"].tolist() == rivalry.state()["counts"].tolist()
+
+
+def test_the_test_is_patient() -> None:
+    test = PageHinkley(threshold=0.1, patience=30)
+    assert not any(test.add(i % 2 == 0) for i in range(29))

@@ -1,0 +1,58 @@
+"""Kernel rows in memory and in a cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelRowCache, as_kernel_rows
+
+
+def make(n=150, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(n, n)).astype(dtype)
+    return A + A.T
+
+
+@pytest.mark.smoke
+def test_matrix_products():
+    K = make()
+    rows = KernelMatrix(K)
+    c = np.where(np.arange(150) % 7 == 0, np.arange(150.0), 0.0)
+    np.testing.assert_allclose(rows.times(c), K @ c)
+    index = np.array([3, 1, 149])
+    np.testing.assert_array_equal(rows.submatrix(index), K[np.ix_(index, index)])
+    np.testing.assert_array_equal(rows.diagonal, np.diagonal(K))
+    assert as_kernel_rows(rows) is rows
+    assert as_kernel_rows(K).n == rows.most_rows == 150
+
+
+@given(st.lists(st.lists(st.integers(0, 149), min_size=1, max_size=64), min_size=1, max_size=8))
+def test_cache_always_returns_the_right_rows(requests):
+    K = make()
+    cache = KernelRowCache(lambda rows: K[rows], np.diagonal(K), cache_size=1e-6)
+    assert cache.most_rows == 64
+    for request in requests:
+        rows = np.array(request)
+        np.testing.assert_array_equal(cache.submatrix(rows), K[np.ix_(rows, rows)])
+        g = np.zeros(150)
+        cache.add(rows, np.ones(len(rows)), g)
+        np.testing.assert_allclose(g, K[rows].sum(axis=0), atol=1e-10)
+
+
+def test_cache_computes_a_row_once_while_it_is_held():
+    K = make(dtype=np.float32)
+    computed = []
+
+    def compute(rows):
+        computed.extend(rows.tolist())
+        return K[rows]
+
+    cache = KernelRowCache(compute, np.diagonal(K), cache_size=10.0, dtype=np.float32)
+    for _ in range(3):
+        cache.submatrix(np.arange(40))
+    assert computed == list(range(40))
+    assert cache.n == cache.most_rows == 150
+    np.testing.assert_allclose(cache.times(np.ones(150)), K.sum(axis=0), rtol=1e-4, atol=1e-4)

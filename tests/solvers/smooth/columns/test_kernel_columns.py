@@ -1,0 +1,375 @@
+"""Columns in kernel form against Newton's method in double precision."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from buttress.kernels import make_kernel
+from buttress.losses import LeakyHockeyStick
+from buttress.solvers.numerics.lapack import single_product
+from buttress.solvers.smooth.columns._curved_model import empty_models, set_rows
+from buttress.solvers.smooth.columns._kernel_columns import move_columns
+from buttress.solvers.smooth.columns._low_rank import leading_part
+from buttress.solvers.smooth.columns._plane_search import plane_minimum
+from buttress.solvers.smooth.columns._sign_certificate import (
+    ROUNDOFF,
+    column_sizes,
+    measured_rate,
+    score_error,
+    score_rounding,
+)
+from buttress.solvers.smooth.columns._threads import KernelColumns, _merged, _shares
+from buttress.solvers.smooth.geometry import from_gram
+from buttress.solvers.smooth.spectral import solve_problems
+
+ALPHAS = 10.0 ** np.linspace(0, -7, 29)
+
+
+def folds_of(seed, n=240, gamma=0.3, **options):
+    """A Gram matrix, and the labels and weights of four folds and of all rows."""
+    X, y = make_classification(
+        n, 4, n_informative=3, n_redundant=0, random_state=seed, **({"flip_y": 0.1} | options)
+    )
+    K = make_kernel("rbf", gamma=gamma)(X)
+    omega = np.ones((5, n))
+    for k in range(4):
+        omega[k, k::4] = 0.0
+    omega /= omega.sum(axis=1, keepdims=True)
+    return K, np.tile(np.where(y > 0, 1.0, -1.0), (5, 1)), omega
+
+
+def decision(paths):
+    return paths.scores + paths.intercept[:, :, None]
+
+
+@pytest.mark.parametrize("method", ["batched", "newton"])
+@pytest.mark.parametrize("r", [np.inf, 2.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"flip_y": 0.0, "class_sep": 3.0},
+        {"flip_y": 0.3},
+        {"weights": [0.9]},
+        {"gamma": 0.03},
+        {"gamma": 20.0},
+    ],
+    ids=["separable", "noisy", "unequal", "nearly singular", "nearly diagonal"],
+)
+def test_signs_of_held_out_scores_are_those_of_the_exact_path(options, r, method):
+    K, Y, omega = folds_of(3, **options)
+    geometry, loss = from_gram(K), LeakyHockeyStick(r)
+    common = {"n_threads": 2, "weight": None}
+    exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton", **common)
+    found = solve_problems(
+        geometry,
+        Y,
+        omega,
+        ALPHAS,
+        loss,
+        tol=1e-6,
+        method=method,
+        signs_only=np.arange(5) < 4,
+        **common,
+    )
+    # for Newton's method a fold whose signs are settled is not solved
+    assert found.converged[slice(None) if method == "batched" else 4].all()
+    assert found.iterations.sum() <= exact.iterations.sum() or method == "batched"
+    f, expected = decision(found), decision(exact)
+    scale = np.abs(expected).max(axis=2, keepdims=True)
+    for q in range(4):
+        held_out = omega[q] == 0
+        np.testing.assert_array_equal(f[q][:, held_out] > 0, expected[q][:, held_out] > 0)
+    # the problem on all rows is solved whatever the signs
+    error = np.abs(f[4] - expected[4]) / scale[4]
+    assert error.max() <= 2e-3
+    assert np.median(error.max(axis=1)) <= 2e-5
+
+
+def test_refined_columns_are_solutions_in_double_precision():
+    K, Y, omega = folds_of(1)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    lam = ALPHAS[[0, 6, 12]] / geometry.scale
+    exact = solve_problems(geometry, Y, omega, ALPHAS[[0, 6, 12]], loss, tol=1e-12, method="newton")
+    problem = np.array([0, 1, 4])
+    solver = KernelColumns(geometry, Y, omega, lam, loss, True, 1, ThreadPoolExecutor(1))
+    start = (
+        exact.weights[problem, [0, 1, 2]].astype(np.float32),
+        exact.intercept[problem, [0, 1, 2]],
+    )
+    noise = 1e-3 * np.random.default_rng(0).standard_normal(start[0].shape) * np.abs(start[0])
+    found = solver.refine(
+        problem, np.arange(3), (start[0] + noise, start[1]), 1e-9, np.zeros(3, dtype=bool)
+    )
+    expected = exact.scores[problem, [0, 1, 2]] + exact.intercept[problem, [0, 1, 2], None]
+    assert np.all(found.residual <= 1e-9)
+    np.testing.assert_allclose(found.scores + found.intercept[:, None], expected, atol=1e-7)
+
+
+def test_one_model_of_a_path_is_refined_to_double_precision():
+    K, Y, omega = folds_of(3, n=320)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    options = {"weight": None, "n_threads": 2}
+    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched", **options)
+    exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton")
+    for q, index in ((0, 3), (4, 12), (4, 28)):
+        found = paths.last(2).refine(q - 2, index, 1e-9) if q >= 2 else paths.refine(q, index, 1e-9)
+        expected = exact.scores[q, index]
+        np.testing.assert_allclose(found.scores[0, 0], expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(found.coefficients(0)[0] @ geometry.matrix, expected, atol=1e-6)
+        assert found.intercept[0, 0] == pytest.approx(exact.intercept[q, index], rel=1e-6)
+        assert found.converged.all()
+
+
+def test_refinement_that_falls_short_says_so():
+    K, Y, omega = folds_of(3, n=320)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched")
+    assert paths.refine(0, 10, 1e-18) is None
+
+
+def test_refinement_leaves_free_intercepts_alone():
+    K, Y, _ = folds_of(3, n=320, flip_y=0.0)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    omega = np.where(Y[:1] > 0, 0.5 / np.sum(Y[0] > 0), 0.5 / np.sum(Y[0] < 0))
+    paths = solve_problems(geometry, Y[:1], omega, ALPHAS, loss, tol=1e-6, method="batched")
+    low, high = paths.interval[0, 0]
+    assert low < high
+    assert paths.refine(0, 0, 1e-9) is None
+
+
+def test_models_renewed_in_the_same_solve_are_copied():
+    K, Y, omega = folds_of(1)
+    geometry, lambdas = from_gram(K), np.array([1e-2, 8e-3, 1e-5])
+    with ThreadPoolExecutor(1) as pool:
+        solver = KernelColumns(geometry, Y, omega, lambdas, LeakyHockeyStick(), True, 1, pool)
+    models = solver.models
+    models.level[0] = 0
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        part[0] = 7.0
+    one = np.zeros(1, dtype=np.int64)
+    solver._slots(one, one + 1)
+    assert models.source[1] == 0  # borrowed
+    assert models.level[1] == -1
+    solver._slots(np.zeros(3, dtype=np.int64), np.arange(3))
+    assert models.source[:3].tolist() == [0, 1, 2]
+    assert models.level[:3].tolist() == [0, 0, -1]  # the third penalty is too far
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        assert np.all(part[1] == 7.0)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_share_the_columns_of_every_problem(n_threads):
+    problem = np.array([0, 1, 5, 0, 1, 5, 0, 5, 5])
+    shares = _shares(problem, n_threads)
+    assert sorted(np.concatenate(shares).tolist()) == list(range(9))
+    for one in (0, 1, 5):
+        counts = [np.sum(problem[share] == one) for share in shares]
+        assert max(counts) - min(counts) <= 1
+    rows = np.arange(18).reshape(9, 2)
+    parts = [(rows[share], rows[share, 0]) for share in shares]
+    whole, first = _merged(parts, shares)
+    np.testing.assert_array_equal(whole, rows)
+    np.testing.assert_array_equal(first, rows[:, 0])
+
+
+def test_a_single_column_needs_one_thread():
+    assert [share.tolist() for share in _shares(np.array([3]), 4)] == [[0]]
+
+
+def test_steps_that_cancel_are_counted_as_rounding():
+    K, Y, omega = folds_of(6)
+    n, random = len(K), np.random.default_rng(0)
+    matrix = K.astype(np.float32)
+    norm = float(np.sqrt(K.diagonal().max()))
+    d = 1e6 * random.standard_normal((1, n)).astype(np.float32)
+    e = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
+    a, a0, f = np.zeros((1, n), np.float32), np.zeros(1), np.zeros((1, n), np.float32)
+    decrement, swing = np.empty((2, 1))
+    here, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
+    y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
+    q, P, Q = -y * weight, d @ matrix, e @ matrix
+    common = (zero.copy(), P, e, zero.copy(), Q, q, zero, norm, decrement, swing)
+    lam = np.array([1e-4])
+    move_columns(here, y, weight, here, lam, np.inf, a, a0, f, d, *common)
+    drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
+    assert drift > 100 * ROUNDOFF * np.abs(f).max()
+    assert drift <= 10 * ROUNDOFF * swing[0]
+
+
+def test_refinement_stops_when_the_signs_are_settled():
+    K, Y, omega = folds_of(1)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    alphas = ALPHAS[8:11]
+    exact = solve_problems(geometry, Y, omega, alphas, loss, tol=1e-12, method="newton")
+    problem, index = np.array([0, 1, 2]), np.arange(3)
+    solver = KernelColumns(
+        geometry, Y, omega, alphas / geometry.scale, loss, True, 1, ThreadPoolExecutor(1)
+    )
+    noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
+    start = noise * exact.weights[problem, index], exact.intercept[problem, index]
+    found = solver.refine(problem, index, start, 1e-13, np.array([True, True, False]))
+    assert np.all(found.solved)
+    assert np.all(found.residual[:2] > 1e-13)
+    expected = exact.scores[problem, index] + exact.intercept[problem, index, None]
+    f = found.scores + found.intercept[:, None]
+    for k in range(3):
+        held_out = omega[problem[k]] == 0
+        np.testing.assert_array_equal(f[k, held_out] > 0, expected[k, held_out] > 0)
+    np.testing.assert_allclose(f[2], expected[2], atol=1e-9)
+
+
+def test_the_error_of_scores_is_bounded_by_what_is_left_of_the_objective():
+    K, Y, omega = folds_of(2)
+    geometry, loss, alpha = from_gram(K), LeakyHockeyStick(), np.array([1e-2])
+    exact = solve_problems(geometry, Y, omega, alpha, loss, tol=1e-12, method="newton")
+    lam = float(alpha[0] / geometry.scale)
+
+    def value(coef, intercept):
+        g = geometry.matrix @ coef
+        return omega[0] @ loss.value(Y[0] * (g + intercept)) + lam * coef @ g
+
+    best = exact.weights[0, 0], exact.intercept[0, 0]
+    random = np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        coef = best[0] * (1.0 + size * random.standard_normal(len(best[0])))
+        left = value(coef, best[1]) - value(*best)
+        norm = float(np.sqrt(np.diagonal(geometry.matrix).max()))
+        moved = np.abs(geometry.matrix @ (coef - best[0])).max()
+        assert moved <= score_error(left, lam, norm)
+
+
+def test_the_rate_is_the_slower_of_the_last_and_the_mean_of_two():
+    assert measured_rate(1 / 16, 1 / 4, 1.0) == pytest.approx(1 / 4)
+    assert measured_rate(1 / 8, 1 / 4, 1.0) == pytest.approx(1 / 2)
+    assert measured_rate(1 / 16, 1 / 8, 1 / 4) == pytest.approx(1 / 2)
+    assert measured_rate(2.0, 1.0, 1.0) == 0.9
+    # with too few steps before
+    assert measured_rate(0.1, np.inf, np.inf) == measured_rate(0.1, 1.0, np.inf) == 0.5
+    assert measured_rate(0.7, 1.0, np.inf) == pytest.approx(0.7)
+    # nothing is left to gain, or was before
+    assert measured_rate(0.0, 0.0, 0.0) == 0.0
+    assert measured_rate(1e-20, 0.0, 1.0) == measured_rate(1e-20, 1.0, 0.0) == 0.9
+
+
+def test_rounding_of_scores_is_bounded():
+    K, *_ = folds_of(2, gamma=0.03)
+    # with an intercept coefficients sum to zero
+    a = np.random.default_rng(0).standard_normal((50, len(K)))
+    a = (a - a.mean(axis=1, keepdims=True)).astype(np.float32)
+    single = a @ K.astype(np.float32)
+    error = np.abs(single - a @ K).max(axis=1)
+    bound = [score_rounding(1.0, norm) for norm in np.linalg.norm(a, axis=1)]
+    assert np.all(error <= bound)
+
+
+def test_only_held_out_rows_count_for_certainty():
+    f = np.array([0.1, -2.0, -4.0], dtype=np.float32)
+    part, whole = np.array([[0.5, 0.0, 0.0], [0.5, 0.25, 0.25]], dtype=np.float32)
+    norm = np.sqrt(0.01 + 4 + 16)
+    assert column_sizes(f, f, part) == pytest.approx((2.0, 4.0, norm))
+    assert column_sizes(f, f, whole) == pytest.approx((np.inf, 4.0, norm))
+
+
+@pytest.mark.parametrize("transposed_a", [False, True])
+@pytest.mark.parametrize("transposed_b", [False, True])
+def test_products_of_parts_of_matrices(transposed_a, transposed_b):
+    random = np.random.default_rng(0)
+    A, B = random.standard_normal((7, 20), dtype=np.float32), random.standard_normal((9, 30))
+    a = A[:5, :7] if transposed_a else A[:, :5]
+    b = B.astype(np.float32)[:9, :5] if transposed_b else B.astype(np.float32)[:5, :9]
+    out = np.full((7, 12), 3.0, dtype=np.float32)
+    single_product(a, transposed_a, b, transposed_b, out[:, :9])
+    expected = (a.T if transposed_a else a) @ (b.T if transposed_b else b)
+    np.testing.assert_allclose(out[:, :9], expected, rtol=1e-5, atol=1e-5)
+    assert np.all(out[:, 9:] == 3.0)
+
+
+def test_models_changed_in_part_are_those_made_anew():
+    K, Y, omega = folds_of(4)
+    low_rank = leading_part(K.astype(np.float32), 48)
+    random, n = np.random.default_rng(0), len(K)
+    y, weights = Y.astype(np.float32), omega.astype(np.float32)
+    f = (1.5 * random.standard_normal((1, n))).astype(np.float32)
+    a = np.zeros_like(f)
+    moved = f.copy()
+    moved[0, :7] += 3.0 * y[0, :7]
+    here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+
+    def rows(models, scores, slot, slack=1.0001):
+        room = np.empty((2, 1, n), dtype=np.float32), np.empty((6, 1))
+        place, free = np.array([slot]), np.array([slack])
+        common = (y, weights, here, lam, np.inf, place, free, *room[0], room[1])
+        set_rows(low_rank, models, scores, a, here, *common)
+        return room
+
+    models = empty_models(low_rank, 3)
+    rows(models, f, 0)
+    rows(models, moved, 1)  # made from nothing
+    expected = models.packed[1].copy(), models.inner[1].copy()
+    models.source[2] = 0  # borrowed, then changed where it differs
+    rows(models, moved, 2, slack=np.inf)
+    assert models.source[2] == 0
+    rows(models, moved, 2)
+    assert models.source[2] == 2
+    assert models.level[2] == models.level[0]
+    np.testing.assert_allclose(models.weight[2], models.weight[1], rtol=1e-3)
+    m = low_rank.ranks[models.level[2]]
+    size = m * (m + 1) // 2
+    scale = np.abs(expected[0][:size]).max()
+    np.testing.assert_allclose(models.packed[2, :size], expected[0][:size], atol=1e-4 * scale)
+    factors = (np.tril(inner[:m, :m]) for inner in (models.inner[2], expected[1]))
+    np.testing.assert_allclose(*factors, atol=1e-3 * scale)
+
+
+def test_the_leading_part_is_that_of_the_eigenvectors():
+    K, *_ = folds_of(0)
+    found = leading_part(K.astype(np.float32), 64)
+    values = np.linalg.eigvalsh(K)[::-1]
+    left = K - found.factor.astype(float) @ found.factor.T
+    assert np.abs(np.linalg.eigvalsh(left)).max() <= 1.5 * values[64] + 1e-3
+    m = found.factor.shape[1]
+    rows, columns = np.tril_indices(m)
+    np.testing.assert_allclose(
+        found.pairs, found.factor[:, rows] * found.factor[:, columns], rtol=1e-6
+    )
+    assert found.ranks[-1] == m
+    assert np.all(np.diff(found.next_value) <= 0)
+
+
+@pytest.mark.parametrize("r", [np.inf, 1.5])
+def test_the_search_in_a_plane_finds_its_minimum(r):
+    random = np.random.default_rng(4)
+    n, lam = 300, 0.01
+    f, along, before = (random.standard_normal(n).astype(np.float32) * s for s in (3.0, 1.0, 0.5))
+    y = np.where(random.random(n) < 0.5, 1.0, -1.0).astype(np.float32)
+    omega = np.full(n, 1.0 / n, dtype=np.float32)
+    loss = LeakyHockeyStick(r)
+
+    def value(c):
+        return omega @ loss.value(y * (f + c[0] * along + c[1] * before)) + lam * (
+            c[0] ** 2 + c[0] * c[1] + 2 * c[1] ** 2
+        )
+
+    hessian = (2 * lam, lam, 4 * lam)
+    first, second, promise = plane_minimum(f, along, before, y, omega, 1.0 / r, (0.0, 0.0), hessian)
+    here = value((first, second))
+    assert promise > 0
+    for direction in random.standard_normal((20, 2)):
+        assert here <= value(np.array([first, second]) + 0.05 * direction) + 1e-6
+
+
+def test_results_do_not_depend_on_where_arrays_are():
+    K, Y, omega = folds_of(5, n=117)
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(10):
+        parts = [np.empty(size, dtype=np.float32) for size in random.integers(10, 60_000, 30)]
+        paths = solve_problems(
+            from_gram(K), Y, omega, ALPHAS, LeakyHockeyStick(), tol=1e-6, method="batched"
+        )
+        del parts[::3]
+        found.append(paths.scores)
+    for scores in found[1:]:
+        np.testing.assert_array_equal(scores, found[0])
