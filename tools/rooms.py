@@ -39,9 +39,11 @@ class PrivateRooms(Contract):
             home = home_of_private(imported)
             if home is None:
                 continue
-            for importer in graph.find_modules_that_directly_import(imported):
-                if importer != home and not importer.startswith(f"{home}."):
-                    broken.append((importer, imported))
+            broken += [
+                (importer, imported)
+                for importer in graph.find_modules_that_directly_import(imported)
+                if importer != home and not importer.startswith(f"{home}.")
+            ]
         return ContractCheck(kept=not broken, metadata={"broken": sorted(broken)})
 
     def render_broken_contract(self, check: ContractCheck) -> None:

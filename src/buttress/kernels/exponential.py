@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from buttress._arrays import Array
-from buttress._compile import compiled
+from buttress._compile import FAST, compiled
 
 _INVERSE_LN2 = 1.4426950408889634
 _LN2_HIGH = 6.93145751953125e-1
