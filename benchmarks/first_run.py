@@ -46,27 +46,18 @@ FAMILIES = {
 def commands(folder: Path) -> dict[str, list[str]]:
     """The jobs as command lines; later ones use files that earlier ones wrote."""
     table = folder / "table.csv"
-    rows = [f"{(i * 37) % 101},{(i * 53) % 89},{'yes' if (i * 37) % 101 > 50 else 'no'}"
-            for i in range(200)]  # fmt: skip
+    heights = [(37 * i) % 101 for i in range(200)]
+    rows = [f"{h},{(53 * h) % 89},{'yes' if h > 50 else 'no'}" for h in heights]
     table.write_text("\n".join(["height,weight,ill", *rows]) + "\n")
-    python = [sys.executable, "-m", "buttress.cli"]
+    python = [sys.executable, "-m", "buttress"]
+    fit = [*python, "fit", str(table), "--target", "ill"]
     model = str(folder / "model.skops")
     return {
         "import": [sys.executable, "-c", "import buttress"],
         "buttress --help": [*python, "--help"],
         "fit, no such file": [*python, "fit", "nope.csv", "--target", "y"],
         "demo": [*python, "demo", "--report", str(folder / "report.html")],
-        "fit --model ramp": [
-            *python,
-            "fit",
-            str(table),
-            "--target",
-            "ill",
-            "--model",
-            "ramp",
-            "-o",
-            model,
-        ],  # fmt: skip
+        "fit --model ramp": [*fit, "--model", "ramp", "-o", model],
         "predict": [*python, "predict", model, str(table), "-o", str(folder / "answers.csv")],
     } | {
         f"fit of {name}": [sys.executable, "-c", FIT.format(estimator=estimator)]
