@@ -243,7 +243,7 @@ def test_both_streams_are_taken_up_where_they_were_left(tmp_path: Path) -> None:
     options = ("--key", "id", "--label-stream", later, "--checkpoint", tmp_path / "c", "--quiet")
     rejects = ("--rejects", tmp_path / "rejects")
     assert run(data, "-o", out, *options, *rejects) == 1  # the labels have no header
-    (tmp_path / "rejects").unlink()
+    (tmp_path / "rejects").unlink(missing_ok=True)
     later.write_text(labels[:1200])
     assert run(data, "-o", out, *options, *rejects) == 0
     data.write_text(rows_text)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from buttress._files import FileClash, is_special, refuse_clashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,17 +60,50 @@ def existing_file(path: Path, what: str = "file") -> Path:
     return path
 
 
+def guard_files(inputs: Iterable[Path | None], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse what cannot be read or written, before anything heavy is imported or touched.
+
+    Every command calls it first, with all files it will read and write.
+
+    Parameters
+    ----------
+    inputs : iterable of Path or None
+        A directory is passed on to whoever reads it.
+    outputs : mapping of str to Path or None
+        By the option that names them: ``{"--out": out, "--report": report}``.
+
+    Raises
+    ------
+    typer.BadParameter
+        When an input cannot be read, an output cannot be written, or an output is an input or
+        another output, also through links.
+    """
+    reads = [path for path in inputs if path is not None]
+    for path in reads:
+        if not path.is_dir():
+            existing_file(path)
+    for written in outputs.values():
+        writable(written)
+    try:
+        refuse_clashes(reads, outputs)
+    except FileClash as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def writable(path: Path | None) -> Path | None:
     """The path, when a file can be made there; asked before the work, not after it."""
-    if path is None:
-        return None
-    folder = path.parent
+    if path is None or (is_special(path) and path.exists()):
+        return path
+    # A link that leads nowhere is written where it leads.
+    folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise typer.BadParameter(f"{path}: there is no directory {folder}")
     if path.is_dir():
         raise typer.BadParameter(f"{path}: is a directory, expected a file name")
     if not os.access(folder, os.W_OK):
         raise typer.BadParameter(f"{path}: no permission to write in {folder}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise typer.BadParameter(f"{path}: is protected against writing")
     return path
 
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from buttress._files import is_special, replacing
 from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
 from buttress.classifiers.online.labels import answers
 from buttress.cli._stream_labels import LabelStream
@@ -18,39 +19,69 @@ from buttress.cli._stream_rows import LineReader, Malformed, Row, RowParser
 
 
 class Lines:
-    """Lines written to a file that a resumed run can cut back, or to standard output."""
+    """Lines written to a file that a resumed run can cut back, or to standard output.
+
+    A new file is begun beside its place and renamed into it with the first lines: until a run
+    has an answer to write, what was there before stays.
+
+    Parameters
+    ----------
+    path : Path or None
+        None is standard output.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.file: BinaryIO | None = None
         self.size = 0
 
-    def open(self, size: int) -> None:
-        """Start at `size` bytes: what an interrupted run wrote beyond them goes."""
+    def resume(self, size: int) -> None:
+        """Go on behind `size` bytes: what an interrupted run wrote beyond them goes."""
         self.size = size
-        if self.path is None:
-            self.file = sys.stdout.buffer
-            return
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        os.ftruncate(descriptor, size)
-        self.file = os.fdopen(descriptor, "r+b")
-        self.file.seek(size)
+        if self.path is not None and size > 0:
+            self.file = self.path.open("r+b")
+            self.file.truncate(size)
+            self.file.seek(size)
 
     def write(self, lines: list[str]) -> None:
-        assert self.file is not None
-        if lines:
-            data = ("\n".join(lines) + "\n").encode()
+        """Add lines, each as soon as it is written."""
+        if not lines:
+            return
+        data = ("\n".join(lines) + "\n").encode()
+        if self.file is None:
+            self._begin(data)
+        else:
             self.file.write(data)
             self.file.flush()
-            self.size += len(data)
+        self.size += len(data)
+
+    def _begin(self, data: bytes) -> None:
+        if self.path is None:
+            self.file = sys.stdout.buffer
+        elif is_special(self.path):
+            self.file = self.path.open("wb")
+        else:
+            with replacing(self.path) as file:
+                file.write(data)
+            self.file = self.path.open("r+b")
+            self.file.seek(0, os.SEEK_END)
+            return
+        self.file.write(data)
+        self.file.flush()
 
     def sync(self) -> None:
-        if self.file is not None and self.path is not None:
+        """Have everything on disk."""
+        if self.file is not None and self.path is not None and not is_special(self.path):
             os.fsync(self.file.fileno())
 
     def close(self) -> None:
-        if self.file is not None and self.path is not None:
-            self.file.close()
+        """The end; a file without a line is made too."""
+        if self.path is None:
+            return
+        if self.file is None:
+            self._begin(b"")
+        assert self.file is not None
+        self.file.close()
 
 
 @dataclass(eq=False)
@@ -82,10 +113,6 @@ class Run:
         """Begin, or take up what the checkpoint says."""
         if resume and self.checkpoint is not None and self.checkpoint.exists():
             self._restore(read_checkpoint(self.checkpoint))
-            return
-        self.out.open(0)
-        if self.rejects.path is not None:
-            self.rejects.open(0)
 
     def work(self) -> None:
         """Read to the end."""
@@ -128,6 +155,8 @@ class Run:
                     f"the first {len(rows)} rows have the classes {self.classes}; "
                     "name all of them with --classes a,b"
                 )
+        elif len(set(self.classes)) < 2:
+            raise ValueError(f"--classes names one class only: {self.classes}")
         self.learner._open_stream(self._scaled(X), np.array(self.classes))
         step = int(self.learner.block_size)
         for begin in range(0, len(rows), step):
@@ -307,9 +336,8 @@ class Run:
         self.center, self.spread = run["center"], run["spread"]
         if self.labels is not None:
             self.labels.restore(run["labels"])
-        self.out.open(int(run["out"]))
-        if self.rejects.path is not None:
-            self.rejects.open(int(run["rejects"]))
+        self.out.resume(int(run["out"]))
+        self.rejects.resume(int(run["rejects"]))
 
 
 def _quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, names, read_data, writable
+from buttress.cli._inputs import Data, Missing, guard_files, names, read_data
 from buttress.cli._models import TITLES
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def compare(
     kinds = _kinds(models, d)
     if d is not None and not 0 < d <= 0.5:
         raise typer.BadParameter(f"--d {d:g} is out of range: a number in (0, 0.5]")
-    writable(report)
+    guard_files([data], {"--report": report})
     with limit_threads(jobs):
         read = read_data(
             data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import writable
+from buttress.cli._inputs import guard_files
 from buttress.cli._models import TITLES, make_estimator
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def demo(
     **Example:** `buttress demo --out report.html`
     """
     say = Output(json, quiet)
-    writable(out)
+    guard_files([], {"--out": out})
     start = time.perf_counter()
     helper = None
     if not compiled_before():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, read_data, writable
+from buttress.cli._inputs import Data, Missing, guard_files, read_data
 from buttress.cli._models import (
     ANSWERING,
     COMPARED_ROWS,
@@ -90,8 +90,7 @@ def fit(
     say = Output(json, quiet)
     if d is not None and not 0 < d <= 0.5:
         raise typer.BadParameter(f"--d {d:g} is out of range: a number in (0, 0.5]")
-    writable(out)
-    writable(report)
+    guard_files([data], {"--out": out, "--report": report})
     if dask is not None or data.is_dir():
         _fit_blocks(
             data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say

@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from buttress.cli._console import CommandError, Jobs, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import existing_file, load_model, writable
+from buttress.cli._inputs import existing_file, guard_files, load_model
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -49,7 +49,7 @@ def predict(
 
     **Example:** `buttress predict model.skops new.csv -o answers.csv`
     """
-    out = writable(out)
+    guard_files([model, data], {"--out": out})
     existing_file(data)
     fitted, _ = load_model(model)
     say = Output(json=False, quiet=quiet)

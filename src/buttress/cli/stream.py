@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import existing_file, writable
+from buttress.cli._inputs import existing_file, guard_files
 
 if TYPE_CHECKING:
     from buttress.cli._stream_run import Run
@@ -156,8 +156,10 @@ def stream(
         )
     if (label_stream is None) != (key is None) and label_stream is not None:
         raise typer.BadParameter("--label-stream needs --key, the field that joins the two")
-    for path in (out, rejects, checkpoint):
-        writable(path)
+    source = None if data is None or str(data) == "-" else existing_file(data)
+    guard_files(
+        [source, label_stream], {"--out": out, "--rejects": rejects, "--checkpoint": checkpoint}
+    )
     own = {"s": s, "alpha": alpha, "eta": eta, "tau": tau}
     for name, value in own.items():
         if value is not None and name not in _OWN[model]:
@@ -182,7 +184,6 @@ def stream(
         "scale": scale,
         "label_stream": label_stream is not None,
     }
-    source = None if data is None or str(data) == "-" else existing_file(data)
     work = _make_run(
         source,
         _learner(model, params),
