@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, guard_files, names, read_data
+from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
 from buttress.cli._models import TITLES
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def compare(
         str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    decimal: DecimalMark = Decimal.point,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -63,7 +64,13 @@ def compare(
     guard_files([data], {"--report": report})
     with limit_threads(jobs):
         read = read_data(
-            data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
+            data,
+            target,
+            missing=missing,
+            categorical=categorical,
+            ignore=ignore,
+            folds=folds,
+            decimal=decimal,
         )
         share = 1.0 / (folds - 1)
         results = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, guard_files, read_data
+from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
 from buttress.cli._models import (
     ANSWERING,
     COMPARED_ROWS,
@@ -57,6 +57,7 @@ def fit(
         str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    decimal: DecimalMark = Decimal.point,
     folds: Annotated[int, typer.Option(min=2, max=20, help="Folds of the cross-validation.")] = 5,
     approximation: Annotated[
         Approximation | None, typer.Option(help="Feature map for large files; exact if not given.")
@@ -98,7 +99,13 @@ def fit(
         return
     with limit_threads(jobs):
         read = read_data(
-            data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
+            data,
+            target,
+            missing=missing,
+            categorical=categorical,
+            ignore=ignore,
+            folds=folds,
+            decimal=decimal,
         )
         say.say(_describe(data, read))
         kinds, judged = [model.value], []
@@ -115,6 +122,7 @@ def fit(
             _print_comparison(say, judged, d, chosen)
             say.say(reason)
         fitted = _fit_all(read, chosen, target, d or 0.2, missing, folds, seed, approximation, say)
+        fitted.ignore = names(ignore)
         fitted.record_ = {
             "model": TITLES[chosen],
             "rows": len(read.labels),
@@ -173,9 +181,10 @@ def _fit_blocks(
     name = approximation.value if approximation else "auto"
     estimator = make_estimator(kind, d=d, seed=seed, folds=folds, approximation=name)
     estimator.set_params(cv=folds)
-    left_out = [column.strip() for column in (ignore or "").split(",") if column.strip()]
+    left_out = names(ignore)
     fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
     rows = int(fitted.encoder_.scaler_.n_samples_seen_)
+    fitted.ignore = left_out
     fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
     _save(fitted, out)
     say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
