@@ -9,11 +9,15 @@ from typing import Any
 from buttress.experiments._statistics import (
     AGREES,
     BETTER,
+    CANNOT_TELL,
+    DECIDED,
     DIFFERS,
     NOT_PRINTED,
     NOT_RUN,
+    OTHER_MACHINE,
     TOO_FEW,
     UNKNOWN,
+    VERDICTS,
     WORSE,
 )
 
@@ -106,6 +110,9 @@ class RestructuredText(Markdown):
         self.blocks.append(f".. toctree::\n   :hidden:\n\n{entries}")
 
 
+HOLDS = {True: "holds", False: "**does not hold**", None: "cannot tell"}
+
+
 def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -> str:
     """The page of one experiment."""
     page.heading(report["title"])
@@ -132,21 +139,20 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
     if report["checks"]:
         page.heading("Statements of the paper, checked", 2)
         page.table(
-            ["statement", "holds", "measured"],
-            [
-                [c["statement"], "yes" if c["holds"] else "**no**", c["measured"]]
-                for c in report["checks"]
-            ],
+            ["statement", "verdict", "measured"],
+            [[c["statement"], HOLDS[c["holds"]], c["measured"]] for c in report["checks"]],
         )
     if report["cells"]:
         page.heading("Every cell", 2)
         page.paragraph(
-            "Ours is the mean over the runs, ± its standard error (corrected for the overlap "
-            "of the splits after Nadeau and Bengio, 2003). The paper's number is as printed, "
-            f"{_spread_sentence(report)}. The difference is in combined standard errors."
+            "Ours is the mean over the runs, ± its standard error. The paper's number is as "
+            f"printed, {_spread_sentence(report)}. *Difference* is ours minus the paper's, "
+            "*accepted* the half-width within which they agree: two combined standard errors. "
+            "Where that is more than 15 % of the printed value, agreement says little and the "
+            "verdict is 'cannot tell'."
         )
-        page.table(*cell_rows(report["cells"]))
         _disagreements(report, page)
+        page.table(*cell_rows(report["cells"]))
     page.heading("Run", 2)
     page.items(_run_facts(report))
     return str(page)
@@ -154,7 +160,7 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
 
 def _summary_sentence(report: Mapping[str, Any]) -> str:
     verdicts = report["verdicts"]
-    decided = verdicts[AGREES] + verdicts[BETTER] + verdicts[WORSE] + verdicts[DIFFERS]
+    decided = sum(verdicts[name] for name in DECIDED)
     parts = [
         f"Of {len(report['cells'])} cells, {decided} can be compared with a printed number: "
         f"{verdicts[AGREES]} agree within two combined standard errors, {verdicts[BETTER]} are "
@@ -162,6 +168,18 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
         + (f", {verdicts[DIFFERS]} differ" if verdicts[DIFFERS] else "")
         + "."
     ]
+    if verdicts[CANNOT_TELL]:
+        parts.append(
+            f"{verdicts[CANNOT_TELL]} more are within their half-width, which is too wide to say "
+            "anything."
+        )
+    if report["times"]:
+        times = report["times"]
+        parts.append(
+            f"{verdicts[OTHER_MACHINE]} are times on another computer: the rank correlation with "
+            f"ours is {times['rank_correlation']:.2f}, the paper's are {times['ratio']:.3g} times "
+            "ours (median)."
+        )
     if verdicts[UNKNOWN]:
         parts.append(
             f"For {verdicts[UNKNOWN]} more the paper's protocol cannot be determined, so that "
@@ -191,7 +209,7 @@ def _spread_sentence(report: Mapping[str, Any]) -> str:
 def cell_rows(cells: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the table of cells."""
     columns = list(dict.fromkeys(key for cell in cells for key in cell["labels"]))
-    header = [*columns, "runs", "ours", "paper", "difference", "verdict"]
+    header = [*columns, "runs", "ours", "paper", "difference", "accepted", "verdict"]
     return header, [_cell_row(cell, columns) for cell in cells]
 
 
@@ -200,10 +218,10 @@ def _cell_row(cell: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     paper = cell["paper"] or ""
     if cell["paper_spread"] is not None:
         paper += f" ± {cell['paper_spread']}"
-    score = cell["difference_in_se"]
-    shown = "" if _missing(score) else f"{score:+.1f}"
-    verdict = cell["verdict"]
-    return [*labels, str(cell["runs"]), _ours(cell), paper, shown, verdict]
+    gap, accepted = cell["difference"], cell["accepted"]
+    shown = "" if _missing(gap) else f"{'+' if gap > 0 else ''}{number(gap, 3)}"
+    width = "" if _missing(accepted) else f"± {number(accepted, 2)}"
+    return [*labels, str(cell["runs"]), _ours(cell), paper, shown, width, cell["verdict"]]
 
 
 def _ours(cell: Mapping[str, Any]) -> str:
@@ -231,7 +249,7 @@ def _disagreements(report: Mapping[str, Any], page: Markdown) -> None:
     differing = [c for c in report["cells"] if c["verdict"] in (WORSE, BETTER, DIFFERS, UNKNOWN)]
     if not differing:
         return
-    page.heading("What is known about the differences", 2)
+    page.heading("What is known about the differences", 3)
     reasons: dict[tuple[str, str], list[str]] = {}
     for cell in differing:
         reason = cell["reason"] or "cause not known"
@@ -260,16 +278,17 @@ def write_summary(reports: Sequence[Mapping[str, Any]], page: Markdown) -> str:
     page.paragraph(
         "Every table and figure of the five papers is an experiment that runs with one "
         "command. A cell agrees when our mean is within two combined standard errors of the "
-        "printed number. Nothing on these pages is typed by hand: they are made from the JSON "
+        "printed number; the errors are plain, as two laboratories that split the same data "
+        "differ by them. Nothing on these pages is typed by hand: they are made from the JSON "
         "files beside them. To see what there is, and to run one of them again:"
     )
     page.code("buttress reproduce list")
     page.code("buttress reproduce lhs-table2 --only sonar,bupa --repeats 20")
-    names = (AGREES, BETTER, WORSE, DIFFERS, UNKNOWN, NOT_PRINTED, TOO_FEW, NOT_RUN)
+    names = VERDICTS
     rows, totals, chance, confirmed, statements = [], dict.fromkeys(names, 0), 0.0, 0, 0
     for report in reports:
         verdicts, checks = report["verdicts"], report["checks"]
-        holds = sum(check["holds"] for check in checks)
+        holds = sum(check["holds"] is True for check in checks)
         confirmed, statements = confirmed + holds, statements + len(checks)
         chance += report["expected_by_chance"]
         for name in names:
@@ -284,14 +303,15 @@ def write_summary(reports: Sequence[Mapping[str, Any]], page: Markdown) -> str:
                 f"{holds} of {len(checks)}" if checks else "",
             ]
         )
-    decided = sum(totals[name] for name in (AGREES, BETTER, WORSE, DIFFERS))
+    decided = sum(totals[name] for name in DECIDED)
     page.paragraph(
         f"In all, {decided} cells can be compared: {totals[AGREES]} agree, {totals[BETTER]} are "
-        f"better, {totals[WORSE]} are worse, {totals[DIFFERS]} facts differ; about {chance:.0f} "
-        f"would disagree by chance alone. {totals[UNKNOWN]} cannot be determined because the "
-        f"paper does not say how its number was made. {totals[NOT_RUN]} have not been run, "
-        f"{totals[TOO_FEW]} have too few runs. Of {statements} statements that the figures make, "
-        f"{confirmed} hold."
+        f"better, {totals[WORSE]} are worse, {totals[DIFFERS]} differ; about {chance:.0f} "
+        f"would disagree by chance alone. {totals[CANNOT_TELL]} are too uncertain to tell, "
+        f"{totals[OTHER_MACHINE]} are times of another computer. {totals[UNKNOWN]} cannot be "
+        f"judged because the paper does not say how its number was made. {totals[NOT_RUN]} have "
+        f"not been run, {totals[TOO_FEW]} have too few runs. Of {statements} statements that the "
+        f"papers make, {confirmed} hold here."
     )
     page.table(["experiment", "what", *names, "by chance", "statements"], rows)
     if isinstance(page, RestructuredText):
