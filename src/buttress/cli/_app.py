@@ -19,11 +19,16 @@ COMMANDS = {
     "fit": "Fit a model to a CSV or Parquet file and save it.",
     "predict": "Label the rows of a file with a saved model.",
     "compare": "Compare all models on a file under label noise.",
+    "suspects": "List the labels of a file that are probably wrong.",
+    "review": "Open a page on which people check the suspect labels.",
+    "apply": "Write a table with the corrections of a review applied.",
+    "serve": "Answer, and learn, over HTTP.",
     "inspect": "Show what is inside a saved model.",
     "export": "Convert a saved model to ONNX.",
     "stream": "Answer and learn row by row from a stream.",
     "reproduce": "Run a table or figure of a paper again.",
     "datasets": "List or fetch the benchmark data sets.",
+    "warm-up": "Compile the solvers beforehand: for images and CI.",
 }
 
 # Typer carries its own copy of click, or uses the one installed, depending on its version;
@@ -35,7 +40,11 @@ _INTERRUPTED = "interrupted; no output file was changed"
 
 
 def _available() -> list[str]:
-    return [name for name in COMMANDS if find_spec(f"buttress.cli.{name}") is not None]
+    return [name for name in COMMANDS if find_spec(_module(name)) is not None]
+
+
+def _module(command: str) -> str:
+    return f"buttress.cli.{command.replace('-', '_')}"
 
 
 class LazyGroup(TyperGroup):
@@ -56,7 +65,7 @@ class LazyGroup(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         if name is None:
             raise AssertionError("a group without resilient parsing resolves a name or raises")
-        command = typer.main.get_command(import_module(f"buttress.cli.{name}").app)
+        command = typer.main.get_command(import_module(_module(name)).app)
         command.name = name
         # A command is part of a group here; completion is not its own to install.
         command.params = [

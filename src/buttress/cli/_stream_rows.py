@@ -132,7 +132,7 @@ class RowParser:
 
     def header(self, line: str) -> None:
         """Take the delimiter and the names of the CSV columns."""
-        from buttress.tables.reading import delimiter_of
+        from buttress.tables.grammar import delimiter_of
 
         line = line.removeprefix("\ufeff")  # the byte order mark of some editors
         self.delimiter = delimiter_of(line)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, guard_files, names, read_data
+from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
 from buttress.cli._interrupt import Progress, interruptible
 from buttress.cli._models import Metric, check_cost, class_weights_of, measure_of
 from buttress.model_selection.titles import TITLES
@@ -53,6 +53,7 @@ def compare(
         str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    decimal: DecimalMark = Decimal.point,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -76,7 +77,13 @@ def compare(
         from buttress.model_selection.candidates import Request, takes_class_weight
 
         read = read_data(
-            data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
+            data,
+            target,
+            missing=missing,
+            categorical=categorical,
+            ignore=ignore,
+            folds=folds,
+            decimal=decimal,
         )
         weights = class_weights_of(class_weight, read.labels)
         if weights is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, guard_files, names, read_data
+from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
 from buttress.cli._interrupt import Progress, interruptible
 from buttress.cli._models import (
     Approximation,
@@ -71,6 +71,7 @@ def fit(
         str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    decimal: DecimalMark = Decimal.point,
     folds: Annotated[int, typer.Option(min=2, max=20, help="Folds of the cross-validation.")] = 5,
     approximation: Annotated[
         Approximation | None,
@@ -120,7 +121,13 @@ def fit(
     progress = Progress()
     with limit_threads(jobs):
         read = read_data(
-            data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
+            data,
+            target,
+            missing=missing,
+            categorical=categorical,
+            ignore=ignore,
+            folds=folds,
+            decimal=decimal,
         )
         weights = class_weights_of(class_weight, read.labels)
         measure = measure_of(metric, d)
@@ -147,6 +154,7 @@ def fit(
             )
 
         chosen = interruptible(choose, progress)
+        chosen.model.ignore = names(ignore)
         _print_comparison(say, chosen, measure)
         say.say(_quality(chosen, measure))
         _save(chosen, read, measure, out, missing=str(missing), folds=folds, seed=seed)
@@ -296,8 +304,10 @@ def _fit_blocks(
     name = approximation.value if approximation else "auto"
     estimator = make_candidate(kind, Request(d=d, seed=seed, folds=folds), approximation=name)
     estimator.set_params(cv=folds)
-    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=names(ignore))
+    left_out = names(ignore)
+    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
     rows = int(fitted.encoder_.scaler_.n_samples_seen_)
+    fitted.ignore = left_out
     fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
     save(fitted, out)
     say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
