@@ -58,6 +58,7 @@ _OWN = frozenset(
         "buttress.solvers.stream.store.DenseRows",
         "buttress.solvers.stream.store.Panels",
         "buttress.solvers.stream.store.SparseRows",
+        "buttress.theory.risk_control.RiskCertificate",
         "buttress.solvers.stream.store.VectorStore",
         "buttress.solvers.stream.model.NormaRule",
         "buttress.solvers.stream.model.OnlineModel",
