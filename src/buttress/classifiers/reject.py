@@ -37,14 +37,15 @@ class RejectMixin:
     thresholds_: Array
     d: float
     target_coverage: float | None
+    target_risk: float | None = None
 
     def reject(self, X: Any) -> BoolArray:
         """Which rows get no answer.
 
         Two classes: the score lies in the closed band ``thresholds_``; a band of no width
         rejects nothing. More classes: no class, or more than one, is accepted, where a class
-        is accepted when its score lies above its band. With ``target_coverage`` the rule is
-        one band for half the distance of the two largest scores.
+        is accepted when its score lies above its band. With ``target_coverage`` or
+        ``target_risk`` the rule is one band for half the distance of the two largest scores.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ class RejectMixin:
     def _rejected(self, scores: Array) -> BoolArray:
         if not (self.thresholds_[..., 0] < self.thresholds_[..., 1]).any():
             return np.zeros(len(scores), dtype=bool)
-        if self.target_coverage is not None:
+        if self.target_coverage is not None or self.target_risk is not None:
             return np.asarray(half_gap(scores) <= self.thresholds_[1])
         if scores.ndim == 1:
             low, high = self.thresholds_
@@ -252,8 +253,18 @@ def coverage_threshold(confidence: Array, target_coverage: float) -> float:
     return threshold
 
 
-def held_out_rows(codes: IntArray, random_state: Any) -> tuple[IntArray, IntArray]:
+def held_out_rows(
+    codes: IntArray, random_state: Any, wanted_by: str = "target_coverage"
+) -> tuple[IntArray, IntArray]:
     """Positions to train on and positions kept out, a quarter of every class.
+
+    Parameters
+    ----------
+    codes : integer array of shape (n,)
+        Index of every row's label.
+    random_state : int, RandomState or None
+    wanted_by : str
+        The parameter that asks for it, for the message.
 
     Raises
     ------
@@ -263,7 +274,7 @@ def held_out_rows(codes: IntArray, random_state: Any) -> tuple[IntArray, IntArra
     n, counts = len(codes), np.bincount(codes)
     if n < 8 or counts.min() < 2:
         raise ValueError(
-            "target_coverage sets the band on held-out rows and needs at least 8 rows and 2 of "
+            f"{wanted_by} sets the band on held-out rows and needs at least 8 rows and 2 of "
             f"every class; got n_samples={n} with class counts {counts.tolist()}."
         )
     held = max(int(np.ceil(HELD_OUT * n)), len(counts))
