@@ -15,6 +15,8 @@ from buttress.tables.table import Table, is_missing, is_number, text_of
 
 # Text columns with more values than this are shown, and take no part in distances.
 _MOST_CATEGORIES = 50
+# Signs from which a value is shown as a text of its own, below the tables.
+_LONG_TEXT = 80
 # Rows drawn for class medians of large tables; a median of 20 000 rows is exact enough to show.
 _MEDIAN_ROWS = 20_000
 
@@ -38,6 +40,11 @@ class Feature:
     value: str
     usual: dict[str, str]
     against: float
+
+    @property
+    def long(self) -> bool:
+        """Whether the value is a text that needs room of its own."""
+        return len(self.value) > _LONG_TEXT
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ _POLICY = (
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # Not "no-referrer": browsers would then hide the origin of the page's own forms too.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
@@ -279,7 +280,11 @@ class ReviewPage:
 
     async def static(self, request: Request) -> Response:
         """The style and the script."""
-        kinds = {"review.css": "text/css", "review.js": "text/javascript"}
+        kinds = {
+            "review.css": "text/css",
+            "review.js": "text/javascript",
+            "icon.svg": "image/svg+xml",
+        }
         name = request.path_params["name"]
         if name not in kinds:
             return Response("There is no such file.\n", 404)

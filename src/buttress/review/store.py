@@ -140,22 +140,26 @@ class ReviewStore:
         with self._change() as base:
             base.execute("DELETE FROM leases WHERE until <= ?", (now,))
             held = self._held(reviewer, k)
-            free = "NOT EXISTS (SELECT 1 FROM leases WHERE item = items.id)"
+            free = "NOT EXISTS (SELECT 1 FROM leases WHERE item = items.id AND reviewer <> ?)"
             said = (
                 "EXISTS (SELECT 1 FROM decisions WHERE item = items.id AND undone IS NULL "
                 "AND reviewer = ?)"
             )
             found = list(held)
             if len(found) < k:
-                fresh = self._select(f"state = 'open' AND queued = 1 AND {free}", (), k)
+                fresh = self._select(f"state = 'open' AND queued = 1 AND {free}", (reviewer,), k)
                 asked = self._select(
-                    f"state IN ('second', 'disputed') AND {free} AND NOT {said}", (reviewer,), k
+                    f"state IN ('second', 'disputed') AND {free} AND NOT {said}",
+                    (reviewer, reviewer),
+                    k,
                 )
                 merged = sorted(fresh + asked, key=lambda item: (-item.priority, item.id))
-                found += merged[: k - len(found)]
+                found += [item for item in merged if item not in held][: k - len(found)]
             if len(found) < k:
                 found += self._select(
-                    f"state = 'disputed' AND {free} AND {said}", (reviewer,), k - len(found)
+                    f"state = 'disputed' AND {free} AND {said}",
+                    (reviewer, reviewer),
+                    k - len(found),
                 )
             base.executemany(
                 "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
@@ -164,10 +168,10 @@ class ReviewStore:
         return found
 
     def _held(self, reviewer: str, k: int) -> list[Item]:
+        """Rows handed out to a reviewer who has not spoken of them yet."""
         return self._select(
-            "id IN (SELECT item FROM leases WHERE reviewer = ?) AND (state <> 'done') AND "
-            "(state = 'disputed' OR NOT EXISTS (SELECT 1 FROM decisions WHERE item = items.id "
-            "AND undone IS NULL AND reviewer = ?))",
+            "id IN (SELECT item FROM leases WHERE reviewer = ?) AND state <> 'done' AND NOT EXISTS "
+            "(SELECT 1 FROM decisions WHERE item = items.id AND undone IS NULL AND reviewer = ?)",
             (reviewer, reviewer),
             k,
         )
