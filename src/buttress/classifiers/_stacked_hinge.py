@@ -14,6 +14,9 @@ from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
+# Of the solver in one of `max_iter` steps: the limit is then one of the same size everywhere.
+_PAIR_STEPS = 10_000
+
 
 class BaseStackedHingeClassifier(BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
@@ -38,7 +41,7 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         class_weight: Any = None,
         target_coverage: float | None = None,
         tol: float = 1e-10,
-        max_iter: int = 10_000_000,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         random_state: Any = None,
     ) -> None:
@@ -74,7 +77,8 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         -------
         self
         """
-        _, solutions = self._fit(X, y, sample_weight)
+        self._check_parameters()
+        _, solutions = self._solve_all(self._training_set(X, y, sample_weight))
         self.solver_ = "smo"
         largest = max(float(np.abs(solution.g + solution.b).max()) for solution in solutions)
         # 256 rounding errors of the largest score
@@ -120,5 +124,5 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
             weight=weight,
             fit_intercept=self.fit_intercept,
             tol=tol,
-            max_iter=int(self.max_iter),
+            max_iter=int(self.max_iter) * _PAIR_STEPS,
         )
