@@ -6,6 +6,7 @@ accuracy on the accepted rows say where it comes from; the risk-coverage curve s
 trade-off that a score of confidence allows.
 """
 
+from buttress.metrics.costs import cost_on_noisy_labels
 from buttress.metrics.counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
 from buttress.metrics.risk_coverage import area_under_risk_coverage, risk_coverage_curve
 from buttress.metrics.scorer import RejectScorer, reject_scorer
@@ -15,6 +16,7 @@ __all__ = [
     "RejectScorer",
     "accepted_accuracy",
     "area_under_risk_coverage",
+    "cost_on_noisy_labels",
     "reject_risk",
     "reject_scorer",
     "rejection_rate",
