@@ -40,6 +40,18 @@ def comparison_section(
         What the mark says.
     """
     losses = [measure.estimate(each) for each in judged]
+    return estimates_section(judged, losses, measure, chosen, how, badge)
+
+
+def estimates_section(
+    judged: Sequence[Judged],
+    losses: Sequence[Estimate],
+    measure: Measure,
+    chosen: str,
+    how: str,
+    badge: str = "chosen",
+) -> Comparison:
+    """The section that compares models, with losses and intervals made elsewhere."""
     extra = {
         "accuracy of answers": [f"{100 * each.accuracy:.2f} %" for each in judged],
         "answered": [f"{100 * each.coverage:.1f} %" for each in judged],
