@@ -11,11 +11,12 @@ from buttress._arrays import Array
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
 
-class BaseStackedHingeClassifier(BaseRejectClassifier):
+class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
 
     A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
@@ -37,6 +38,10 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
         max_iter: int = 10_000_000,
         cache_size: float = 1000.0,
@@ -53,12 +58,17 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
 
     @all_or_nothing
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.
 

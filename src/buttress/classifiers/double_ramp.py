@@ -13,6 +13,7 @@ from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
@@ -20,7 +21,7 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
+class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClassifier):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -48,6 +49,21 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         more), whatever the distribution; given the held-out rows the coverage is Beta
         distributed. `d` still shapes the loss. With more than two classes the band is one for
         half the distance of the two largest scores. Weights do not enter the coverage.
+    target_risk : float in (0, 1), optional
+        Set the band so that at most this share of the answers is wrong, with probability
+        `confidence` over the draw of the rows it is tested on, whatever the distribution: see
+        `risk_certificate_`. Where that cannot be promised no row gets an answer, and a warning
+        says how many more rows would be needed. With more than two classes the band is one for
+        half the distance of the two largest scores. Weights do not enter.
+    confidence : float in (0, 1), default=0.9
+        Probability with which the promise of `target_risk` is kept.
+    certify_on : {"held_out", "folds"}, default="held_out"
+        "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
+        which is exact. "folds" trains on all rows and tests on what models of five folds say of
+        the others; the promise is then about those models, and approximate.
+    noise_rates : pair or array-like of shape (n_classes, 2), optional
+        Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
+        belong to each class): `target_risk` is then promised for the true labels.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
@@ -68,7 +84,8 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
     random_state : int, RandomState or None, default=None
-        For the rows kept out by `target_coverage`, and for landmarks and random features.
+        For the rows kept out by `target_coverage` or `target_risk`, and for landmarks and random
+        features.
 
     Attributes
     ----------
@@ -85,6 +102,9 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     support_kind_ : ndarray of str of shape (n_samples,), or (n_samples, n_classes)
         Where every training row stands, by its margin ``t = y f(x)`` (Table 2 of the paper,
         corrected): see the Notes.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
         The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
         the linear kernel only. Their first axis is the binary problem.
@@ -183,6 +203,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
         max_iter: int = 100,
         cache_size: float = 1000.0,
@@ -204,6 +228,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -214,6 +242,7 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.random_state = random_state
 
     @all_or_nothing
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
         """Learn the classifier and its band.
 

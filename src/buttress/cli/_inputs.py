@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress._files import FileClash, is_special, refuse_clashes
+from buttress.cli._console import CommandError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -257,8 +258,37 @@ def _check_classes(
 
 
 def load_model(path: Path) -> tuple[Any, dict[str, Any]]:
-    """A saved model with the description of its file."""
+    """A saved model, or that of a stream's checkpoint, with the description of its file."""
+    from buttress.classifiers.online.checkpoint import describe_checkpoint, is_checkpoint
+
+    existing_file(path, "model file")
+    if is_checkpoint(path):
+        from buttress.tables.stream import model_of_checkpoint
+
+        return model_of_checkpoint(path), describe_checkpoint(path)
     from buttress.persistence import describe
 
-    model, about = describe(existing_file(path, "model file"))
+    model, about = describe(path)
     return model, about
+
+
+def as_table_model(model: Any) -> Any:
+    """Any fitted classifier of numbers as a model of tables; a model of tables as it is."""
+    from buttress.tables import TableClassifier
+    from buttress.tables.encoder import TableEncoder
+
+    if isinstance(model, TableClassifier):
+        return model
+    if not hasattr(model, "n_features_in_") or not hasattr(model, "decision_function"):
+        raise CommandError(f"{type(model).__name__} is not a fitted classifier with a margin")
+    columns = getattr(model, "feature_names_in_", None)
+    if columns is None:
+        raise CommandError(
+            f"the {type(model).__name__} was fitted without names of columns; fit it on a data "
+            "frame, or with 'buttress fit'"
+        )
+    wrapped = TableClassifier(model, standardize=False)
+    wrapped.encoder_ = TableEncoder(standardize=False).fit({name: [0.0] for name in columns})
+    wrapped.estimator_, wrapped.classes_ = model, model.classes_
+    wrapped.feature_names_in_ = columns
+    return wrapped

@@ -15,6 +15,7 @@ from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics import RejectScorer, reject_risk, reject_scorer
 from buttress.model_selection._auto_widths import AutoWidths
@@ -25,7 +26,9 @@ from buttress.model_selection._scaled_grid import double_ramp_candidates, search
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 
-class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKernelGridCV):
+class DoubleRampClassifierCV(
+    AutoWidths, ApproximationMixin, RiskControlMixin, RejectMixin, BaseKernelGridCV
+):
     """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
 
     Parameters
@@ -47,6 +50,8 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         As in `DoubleRampClassifier`.
     target_coverage, tol, max_iter, cache_size, random_state
         As in `DoubleRampClassifier`.
+    target_risk, confidence, certify_on, noise_rates
+        As in `DoubleRampClassifier`; with "held_out" the search does not see those rows either.
     approximation, n_components, landmarks, memory_limit
         As in `DoubleRampClassifier`. An integer `cv` then means folds drawn by row number and
         `random_state`, and all folds and penalties ride in the same passes over the rows.
@@ -73,6 +78,9 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
         ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
         ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``) are this object's too.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -114,6 +122,10 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
         max_iter: int = 100,
         cache_size: float = 1000.0,
@@ -140,6 +152,10 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -152,6 +168,7 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         self.verbose = verbose
 
     @all_or_nothing
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifierCV:
         """Search the grid, then refit on all rows with the best values.
 

@@ -54,6 +54,7 @@ _OWN = frozenset(
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
         "buttress.metrics.scorer.RejectScorer",
+        "buttress.theory.risk_control.RiskCertificate",
         "buttress.theory.rademacher.RademacherCurve",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",

@@ -73,7 +73,7 @@ def to_number(cell: str, decimal: str = ".") -> float:
     ValueError: '1_000' is no number
     """
     text = cell.strip()
-    if decimal == ",":
+    if decimal == "," and not isinstance(cell, _Digits):
         text = "." if "." in text else text.replace(",", ".", 1)
     if "_" in text or not text.isascii():
         raise ValueError(f"{cell!r} is no number")
