@@ -10,7 +10,6 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import guard_files
-from buttress.cli._interrupt import Progress, interruptible
 
 if TYPE_CHECKING:
     from buttress.report.demonstration import Demonstration
@@ -49,14 +48,11 @@ def demo(
         from buttress._progress import progress
         from buttress.report import demonstration, write_report
 
-        def work() -> tuple[Demonstration, Any]:
-            _compile(say)
-            with progress("fitting", repeats, say.verbose) as advance:
-                shown = demonstration.run_demonstration(seeds, jobs, advance)
-            return shown, demonstration.wrong_labels(shown)
-
         seeds = range(seed, seed + repeats)
-        shown, (suspects, flagged, found) = interruptible(work, Progress())
+        _compile(say)
+        with progress("fitting", repeats, say.verbose) as advance:
+            shown = demonstration.run_demonstration(seeds, jobs, advance)
+        suspects, flagged, found = demonstration.wrong_labels(shown)
         split = shown.splits[0]
         say.say(
             f"Wisconsin breast cancer, {repeats} random halves: {len(split.y_train)} training "
@@ -107,7 +103,7 @@ def summary(shown: Demonstration, kind: str) -> dict[str, Any]:
     from buttress.report.demonstration import D
 
     cost, error = Measure("cost", D), Measure("accuracy")
-    risk = shown.interval(shown.values(kind, cost))
+    risk = shown.loss(kind, cost)
     gap = shown.against_svc(kind, cost)
     pooled = together(shown.judged[kind])
     return {

@@ -52,7 +52,7 @@ def estimates_section(
     badge: str = "chosen",
 ) -> Comparison:
     """The section that compares models, with losses and intervals made elsewhere."""
-    extra = {
+    extra: dict[str, list[str]] = {
         "accuracy of answers": [f"{100 * each.accuracy:.2f} %" for each in judged],
         "answered": [f"{100 * each.coverage:.1f} %" for each in judged],
         "seconds": [f"{each.seconds:.2f}" for each in judged],
@@ -67,6 +67,12 @@ def estimates_section(
         chosen=next(each.title for each in judged if each.kind == chosen),
         badge=badge,
         how=how,
+        meaning=measure.meaning,
+        notes={
+            "accuracy of answers": "right answers among the rows answered",
+            "answered": "rows answered, of all rows judged; the others got no answer",
+            "seconds": "fitting and answering, summed over all fits",
+        },
     )
 
 

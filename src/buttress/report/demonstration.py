@@ -151,7 +151,13 @@ class Demonstration:
         share = len(split.y_test) / len(split.y_train)
         spread = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
         half = float(stats.t.ppf(0.975, len(values) - 1)) * spread
-        return Estimate(float(values.mean()), float(values.mean()) - half, values.mean() + half)
+        mean = float(values.mean())
+        return Estimate(mean, mean - half, mean + half)
+
+    def loss(self, kind: str, measure: Measure) -> Estimate:
+        """The mean loss of a model, with its interval."""
+        found = self.interval(self.values(kind, measure))
+        return Estimate(found.value, max(0.0, found.low), min(1.0, found.high))
 
     def against_svc(self, kind: str, measure: Measure) -> Estimate:
         """By how much a model's loss is above that of the plain SVC, split by split."""
@@ -313,14 +319,13 @@ def demonstration_report(
         health=data_health(train, split.y_train),
         comparison=estimates_section(
             pooled,
-            [shown.interval(shown.values(each.kind, cost)) for each in pooled],
+            [shown.loss(each.kind, cost) for each in pooled],
             cost,
             best,
             f"Mean over {len(seeds)} random halves of the data: fitted to {len(split.y_train)} "
             f"rows with wrong labels, judged on the {len(split.y_test)} others with right ones. "
-            "Intervals are corrected for the overlap of the halves (Nadeau and Bengio). Every "
-            "wrong answer costs 1 and no answer "
-            f"{D:g}. Seconds are those of all {len(seeds)} fits.",
+            "Intervals are corrected for the overlap of the halves (Nadeau and Bengio). Seconds "
+            f"are processor time of all {len(seeds)} fits.",
             badge="smallest",
         ),
         classes=class_table(first),
