@@ -45,6 +45,7 @@ _OWN = frozenset(
         "buttress.losses.smooth.LogBarrier",
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
+        "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.model_selection.double_ramp.DoubleRampClassifierCV",
         "buttress.model_selection.leaky_hockey_stick.LeakyHockeyStickClassifierCV",
