@@ -282,7 +282,8 @@ def _naming(path: str | os.PathLike[str], only: set[int] | None = None) -> Itera
     try:
         yield
     except OSError as error:
-        if error.filename is None and (only is None or error.errno in only):
+        about_it = error.errno is not None and (only is None or error.errno in only)
+        if error.filename is None and about_it:
             error.filename = os.fspath(path)
         raise
 

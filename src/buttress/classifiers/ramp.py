@@ -12,6 +12,7 @@ from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.scaled_models import fit_scaled_ramp
+from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.suspects import LabelSuspects, disagreement, find_suspects
 from buttress.classifiers.training import TrainingSet
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -213,12 +214,7 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         one = len(solutions) == 1
-        self._store_expansion(
-            data,
-            kernel,
-            np.array([solution.c for solution in solutions]),
-            np.array([solution.b for solution in solutions]),
-        )
+        solutions = store_hinge_models(self, data, kernel, solutions, tol)
         self._store_rows(data, solutions)
         penalties = np.array([solution.C for solution in solutions])
         active = np.array([solution.ball_active for solution in solutions])

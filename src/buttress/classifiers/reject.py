@@ -14,6 +14,7 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
+from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -194,13 +195,13 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         K = kernel_source(kernel, data, self.cache_size)
         tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
-        dual = np.array([solution.c for solution in solutions])
-        self._store_expansion(data, kernel, dual, np.array([s.b for s in solutions]))
+        solutions = store_hinge_models(self, data, kernel, solutions, tol)
         self._store_certificates(solutions, kind="duality_gap")
         if held is None:
             self._set_bands(solutions)
         else:
             if precomputed:
+                dual = np.array([solution.c for solution in solutions])
                 scores = everything.X[np.ix_(held, kept)] @ dual.T + self.intercept_
             else:
                 scores = self._scores(everything.X[held])

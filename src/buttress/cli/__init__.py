@@ -37,4 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from buttress.cli._app import run
 
-    return run(list(sys.argv[1:] if arguments is None else arguments))
+    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    interrupt = sys.modules.get("buttress.cli._interrupt")
+    if arguments is None and interrupt is not None and interrupt.Interrupted.happened:
+        interrupt.leave_at_once(code)
+    return code

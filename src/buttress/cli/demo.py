@@ -13,12 +13,12 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import guard_files
-from buttress.cli._models import TITLES, make_estimator
+from buttress.model_selection.titles import TITLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from buttress.cli._evaluate import Judged
+    from buttress.model_selection import Judged
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -122,9 +122,11 @@ def compile_beside() -> Any:
 
 def warm_up() -> None:
     """Fit the models that `compile_beside` is for to a few rows."""
+    from buttress.model_selection.candidates import Request, make_candidate
+
     split = make_split(0)
     for kind in ("ramp", "online", "reject"):
-        make_estimator(kind, folds=2).fit(split.X_train[:60], split.y_train[:60])
+        make_candidate(kind, Request(folds=2)).fit(split.X_train[:60], split.y_train[:60])
 
 
 def make_split(seed: int) -> Split:
@@ -151,11 +153,10 @@ def run_models(
 
     `helper` is waited for before the first model whose code it compiles.
     """
-    import numpy as np
-
     from buttress._progress import progress
-    from buttress.cli._evaluate import Judged
-    from buttress.metrics.scorer import half_gap
+    from buttress.metrics.costs import cost_on_noisy_labels
+    from buttress.model_selection.candidates import Request, make_candidate
+    from buttress.model_selection.judging import answers_of
     from buttress.tables import TableClassifier, as_table
 
     train = as_table(split.X_train, names=split.names)
@@ -167,44 +168,20 @@ def run_models(
             if kind == "ramp" and helper is not None:
                 helper.wait()
             start = time.perf_counter()
-            cost = cost_on_noisy_labels(D, models["ramp"].estimator_) if kind == "reject" else D
-            estimator = make_estimator(kind, d=cost, seed=seed)
+            cost = D
+            if kind == "reject":
+                rates = list(models["ramp"].estimator_.noise_rates_.values())
+                cost = cost_on_noisy_labels(D, sum(rates) / len(rates))
+            estimator = make_candidate(kind, Request(d=cost, seed=seed))
             model = TableClassifier(estimator).fit(train, split.y_train)
             seconds = time.perf_counter() - start
             models[kind] = model
-            judged.append(
-                Judged(
-                    kind,
-                    np.arange(len(split.y_test)),
-                    split.y_test,
-                    model.predict(test),
-                    model.reject(test),
-                    half_gap(model.decision_function(test)),
-                    np.zeros(len(split.y_test), dtype=int),
-                    seconds,
-                )
+            found = answers_of(
+                model.estimator_, model.encode(test), split.y_test, kind, TITLES[kind]
             )
+            judged.append(replace(found, seconds=seconds))
             advance(1)
     return models, judged
-
-
-def cost_on_noisy_labels(d: float, ramp: Any) -> float:
-    """The cost of no answer to train with, so that it is `d` on clean labels.
-
-    When a share r of the labels is wrong, an answer that is wrong with probability e contradicts
-    its label with probability r + (1 - 2 r) e. A row is better left unanswered where e > d, hence
-    where its label is contradicted with probability above r + (1 - 2 r) d.
-
-    Parameters
-    ----------
-    d : float
-        Cost on clean labels.
-    ramp : fitted RampClassifierCV
-        Has an estimate of the share of wrong labels.
-    """
-    rates = list(ramp.noise_rates_.values())
-    rate = min(float(sum(rates)) / len(rates), 0.45)
-    return rate + (1 - 2 * rate) * d
 
 
 def summary(each: Judged) -> dict[str, Any]:
@@ -243,15 +220,24 @@ def make_report(
     """The report, and how well the flipped labels were found."""
     import numpy as np
 
-    from buttress.cli import _report
-    from buttress.report import Coverage, Report, data_health
+    from buttress.model_selection import Measure
+    from buttress.report import (
+        Coverage,
+        Report,
+        comparison_section,
+        data_health,
+        path_section,
+        picture,
+        suspects_section,
+        versions,
+    )
     from buttress.tables import as_table
 
     train = as_table(split.X_train, names=split.names)
     ramp = models["ramp"]
     encoded = ramp.encode(train)
-    suspects, flagged = _report.find_suspects(
-        encoded, split.y_train, np.arange(len(split.y_train)), 5, seed, ramp.estimator_
+    suspects, flagged = suspects_section(
+        ramp.estimator_, encoded, split.y_train, np.arange(len(split.y_train)), 5
     )
     flips = split.y_train != split.y_clean
     hits = int((flagged & flips).sum())
@@ -279,9 +265,9 @@ def make_report(
             truth,
         ],
         health=data_health(train, split.y_train),
-        comparison=_report.comparison(
+        comparison=comparison_section(
             judged,
-            D,
+            Measure("cost", D),
             best.kind,
             f"Fitted to {len(split.y_train)} rows with flipped labels, judged on "
             f"{len(split.y_test)} others with clean labels (Clopper-Pearson intervals). The double "
@@ -289,7 +275,7 @@ def make_report(
             f"of wrong labels estimated by the ramp classifier turns into {D:g} on clean labels.",
             badge="smallest",
         ),
-        path=_report.path_section(models["leaky"].estimator_),
+        path=path_section(models["leaky"].estimator_),
         coverage=Coverage.from_answers(
             split.y_test,
             by_kind["ramp"].answers,
@@ -298,13 +284,13 @@ def make_report(
             "Answers and confidences of the ramp classifier on the clean test rows.",
         ),
         suspects=replace(suspects, truth=truth),
-        picture=_report.picture(ramp, train, encoded, split.y_train, flagged),
+        picture=picture(ramp, train, encoded, split.y_train, flagged),
         settings={
             "data": "Wisconsin breast cancer, as shipped with scikit-learn",
             "training labels flipped": f"{100 * FLIPPED:g} %",
             "models": ", ".join(TITLES[kind] for kind in KINDS),
             "seed": str(seed),
-            **_report.versions(),
+            **versions(),
         },
     )
     return page, found

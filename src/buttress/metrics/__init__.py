@@ -9,6 +9,7 @@ judge the score. Intervals and paired tests say what is chance.
 
 from buttress.metrics.bootstrap import PairedDifference, bootstrap_estimate, paired_difference
 from buttress.metrics.cost_risk import CostScorer, cost_risk, cost_scorer
+from buttress.metrics.costs import cost_on_noisy_labels
 from buttress.metrics.counts import Estimate, accepted_accuracy, reject_risk, rejection_rate
 from buttress.metrics.excess_area import excess_area
 from buttress.metrics.generalized_risk import area_under_generalized_risk
@@ -31,6 +32,7 @@ __all__ = [
     "area_under_generalized_risk",
     "area_under_risk_coverage",
     "bootstrap_estimate",
+    "cost_on_noisy_labels",
     "cost_risk",
     "cost_scorer",
     "excess_area",

@@ -110,6 +110,36 @@ class NoiseComparison:
 
 
 @dataclass(frozen=True)
+class ClassTable:
+    """What became of the held-out rows of every class.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The classes.
+    rows, right, wrong, rejected : sequence of int
+        Rows of each class, and how many of them were answered rightly, wrongly, not at all.
+    precision : sequence of float
+        Share of right ones among the answers that name the class; NaN where there are none.
+    model : str
+        Whose answers these are.
+    """
+
+    names: Sequence[str]
+    rows: Sequence[int]
+    right: Sequence[int]
+    wrong: Sequence[int]
+    rejected: Sequence[int]
+    precision: Sequence[float]
+    model: str
+
+    @property
+    def recall(self) -> list[float]:
+        """Share of each class's rows that were answered, and rightly."""
+        return [right / rows for right, rows in zip(self.right, self.rows, strict=True)]
+
+
+@dataclass(frozen=True)
 class RegularizationPath:
     """Cross-validated score against the penalty.
 
@@ -255,7 +285,7 @@ class Report:
     title : str
     summary : sequence of str
         The findings, one sentence each.
-    health, comparison, noise, path, coverage, suspects, picture
+    health, comparison, noise, classes, path, coverage, suspects, picture
         The sections.
     settings : mapping of str to str
         What was asked for, and the versions.
@@ -266,6 +296,7 @@ class Report:
     health: Health | None = None
     comparison: Comparison | None = None
     noise: NoiseComparison | None = None
+    classes: ClassTable | None = None
     path: RegularizationPath | None = None
     coverage: Coverage | None = None
     suspects: Suspects | None = None

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from buttress.cli._stream_rows import LineReader, Malformed, RowParser
+from buttress.tables._columns import objects
+from buttress.tables.grammar import Malformed
+from buttress.tables.stream.rows import LineReader, RowParser
 
 
 class LabelStream:
-    """The second stream of a `buttress stream` run.
+    """The second stream of a run.
 
     Parameters
     ----------
@@ -26,22 +28,22 @@ class LabelStream:
         self.reader = reader
         self.parser = parser
         self.max_pending = max_pending
-        self.waiting: dict[str, tuple[list[float], int, int]] = {}
-        self.early: dict[str, str] = {}
+        self.waiting: dict[str, tuple[list[Any], int, int]] = {}
+        self.early: dict[str, int | str] = {}
         self.n_given_up = 0
 
-    def label_of(self, key: str) -> str | None:
+    def label_of(self, key: str) -> int | str | None:
         """A label that came before its row."""
         return self.early.pop(key, None)
 
-    def wait(self, key: str, features: list[float], position: int, answer: int) -> None:
+    def wait(self, key: str, values: list[Any], position: int, answer: int) -> None:
         """Keep an answered row until its label comes."""
-        self.waiting[key] = (features, position, answer)
+        self.waiting[key] = (values, position, answer)
         if len(self.waiting) > self.max_pending:
             self.waiting.pop(next(iter(self.waiting)))
             self.n_given_up += 1
 
-    def next(self) -> tuple[str, str] | None:
+    def next(self) -> tuple[str, int | str] | None:
         """The next key and label, or None when there is none now.
 
         Raises
@@ -52,8 +54,13 @@ class LabelStream:
         text = self.reader.next()
         if text is None:
             return None
-        if self.parser.kind == "csv" and self.parser.columns is None:
-            self.parser.header(text)
+        if self.parser.kind == "csv" and self.parser.header_line is None:
+            try:
+                self.parser.header(text)
+            except Malformed as reason:
+                raise ValueError(f"{self.reader.name}: {reason}") from None
+            return self.next()
+        if not text.strip():
             return self.next()
         row = self.parser.parse(text, self.reader.lines)
         assert row.key is not None
@@ -61,21 +68,22 @@ class LabelStream:
             raise Malformed(f"the label {self.parser.target!r} is missing")
         return row.key, row.label
 
-    def keep_early(self, key: str, label: str) -> None:
+    def keep_early(self, key: str, label: int | str) -> None:
         """Keep a label whose row has not come."""
         self.early[key] = label
         if len(self.early) > self.max_pending:
             self.early.pop(next(iter(self.early)))
 
     def state(self) -> dict[str, Any]:
+        """What a resumed run needs."""
         rows = list(self.waiting.values())
+        self.reader.mark()
         return {
-            "offset": self.reader.offset,
-            "lines": self.reader.lines,
-            "columns": self.parser.columns,
+            "input": self.reader.state(),
+            "header": self.parser.header_line,
             "delimiter": self.parser.delimiter,
             "keys": list(self.waiting),
-            "features": np.array([row[0] for row in rows], dtype=np.float64),
+            "values": _packed([row[0] for row in rows]),
             "positions": np.array([row[1] for row in rows], dtype=np.int64),
             "answers": np.array([row[2] for row in rows], dtype=np.int64),
             "early_keys": list(self.early),
@@ -84,14 +92,32 @@ class LabelStream:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.reader.skip_to(int(state["offset"]), int(state["lines"]))
-        self.parser.columns = state["columns"]
-        self.parser.delimiter = state.get("delimiter", ",")
+        """Take up a state; the reader has skipped to its place already."""
+        self.parser.header_line = state["header"]
+        self.parser.delimiter = state["delimiter"]
         self.waiting = {
-            key: (features.tolist(), int(position), int(answer))
-            for key, features, position, answer in zip(
-                state["keys"], state["features"], state["positions"], state["answers"], strict=True
+            key: (values, int(position), int(answer))
+            for key, values, position, answer in zip(
+                state["keys"],
+                _unpacked(state["values"]),
+                state["positions"],
+                state["answers"],
+                strict=True,
             )
         }
         self.early = dict(zip(state["early_keys"], state["early_labels"], strict=True))
         self.n_given_up = int(state["given_up"])
+
+
+def _packed(rows: list[list[Any]]) -> Any:
+    """Rows of numbers as one array, rows with text one by one."""
+    if any(isinstance(value, str) for row in rows for value in row):
+        return [objects(row) for row in rows]
+    return np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=np.float64)
+
+
+def _unpacked(rows: Any) -> list[list[Any]]:
+    return [
+        [None if isinstance(value, float) and value != value else value for value in row.tolist()]
+        for row in rows
+    ]
