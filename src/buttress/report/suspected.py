@@ -38,9 +38,8 @@ def suspects_section(
     """
     found = search.suspects(encoded, labels, cv=folds, fdr=_FDR)
     # The list for a false discovery rate is a cautious one. To look through by hand, as many
-    # rows as labels are estimated to be wrong are shown, and the cautious list is marked in it.
-    order = np.lexsort((-found.scores, -found.probabilities))
-    listed = order[: max(len(found.selected), round(found.noise_rate * len(rows)))]
+    # rows as labels are wrong at least are shown, and the cautious list is marked in it.
+    listed = found.top(max(len(found.selected), round(found.expected_errors.low)))
     flagged = np.zeros(len(labels), dtype=bool)
     flagged[listed] = True
     surely = set(found.selected.tolist())
@@ -61,8 +60,8 @@ def suspects_section(
         ],
         n_rows=len(rows),
         how=f"Each row was scored by ramp classifiers that had not seen it. About "
-        f"{100 * found.noise_rate:.0f} % of all labels seem wrong, and as many rows are listed, "
-        f"the most suspicious first. {len(surely)} of them are nearly sure: among those at most "
+        f"{100 * found.noise_rate:.0f} % of all labels seem wrong; the rows that most likely are "
+        f"come first. {len(surely)} of them are nearly sure: among those at most "
         f"{100 * _FDR:.0f} % are expected to be false alarms.",
     )
     return section, flagged
