@@ -66,10 +66,8 @@ def place(folder):
     y = np.where(X[:, 0] > 0, "yes", "no")
     rows = [f"{i},{a},{b},{t}" for i, ((a, b), t) in enumerate(zip(X.tolist(), y, strict=True))]
     (folder / "rows.csv").write_text("id,a,b,y\n" + "\n".join(rows) + "\n")
-    records = [
-        f'{{"a": {a}, "b": {b}, "y": "{t}"}}\n' for (a, b), t in zip(X.tolist(), y, strict=True)
-    ]
-    (folder / "rows.jsonl").write_text("".join(records))
+    records = [{"a": a, "b": b, "y": t} for (a, b), t in zip(X.tolist(), y.tolist(), strict=True)]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, records)))
     (folder / "odd.csv").write_bytes(b"a,a\n\xff\x00,\n")
     (folder / "empty.csv").write_text("")
     (folder / "link.csv").symlink_to(folder / "rows.csv")
