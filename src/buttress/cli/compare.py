@@ -87,7 +87,7 @@ def compare(
         weights = class_weights_of(class_weight, read.labels)
         if weights is not None:
             kinds = [kind for kind in kinds if takes_class_weight(kind)]
-        measure = measure_of(metric, d)
+        measure = measure_of(metric, d, "reject" in kinds)
         request = Request(
             d=measure.d,
             seed=seed,

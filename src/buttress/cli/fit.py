@@ -128,7 +128,7 @@ def fit(
             decimal=decimal,
         )
         weights = class_weights_of(class_weight, read.labels)
-        measure = measure_of(metric, d)
+        measure = measure_of(metric, d, model is Model.reject)
         kinds = _kinds(model, measure.name == "cost", approximation, weights is not None)
         say.say(_describe(data, read))
         chosen = _choose(

@@ -6,8 +6,8 @@ the support vectors of models fitted on sparse rows, and what is left of scikit-
 that is defined there (trees, neighbours, kernels, losses, splitters) and the functions of its
 metrics. No function of a user is in the list: a model with a callable kernel cannot be saved.
 
-A user's own online learner and its rule are trusted once the program has imported them: a file
-cannot make it import anything.
+A user's own classifier on this library's base, and a learner's rule, are trusted once the program
+has imported them: a file cannot make it import anything.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _ROOMS = (
     "buttress.solvers.stream",
 )
 
-# What others may derive from, and have saved: a learner of one's own is one file.
+# What others may derive from, and have saved: a classifier of one's own is one file.
 _OPEN_BASES = (
-    ("buttress.classifiers.online.base", "BaseOnlineClassifier"),
+    ("buttress.classifiers.base", "BaseMarginClassifier"),
     ("buttress.solvers.stream.rules", "UpdateRule"),
 )
 
@@ -54,6 +54,7 @@ _OWN = frozenset(
         "buttress.losses.smooth.LogBarrier",
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
+        "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.theory.risk_control.RiskCertificate",
         "buttress.theory.rademacher.RademacherCurve",
