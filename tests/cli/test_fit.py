@@ -168,3 +168,13 @@ def test_compare_takes_metric_and_weights(folder, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["measure"] == "balanced error"
     assert [each["model"] for each in said["results"]] == ["svc", "leaky"]
+
+
+def test_accuracy_on_the_training_file_says_so(folder, tmp_path, capsys):
+    fit(folder, tmp_path, capsys, "--model", "leaky")
+    for name, seen in (("rare.csv", True), ("sorted.csv", False)):
+        words = ["predict", tmp_path / "m.skops", folder / name, "-o", tmp_path / "p.csv"]
+        assert main([str(word) for word in words]) == 0
+        said = capsys.readouterr().err
+        assert "accuracy of the answers" in said
+        assert ("trained on: new rows will fare worse" in said) == seen

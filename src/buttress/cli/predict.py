@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from buttress.cli._console import CommandError, Jobs, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import as_table_model, existing_file, guard_files, load_model
+from buttress.cli._inputs import as_table_model, existing_file, fingerprint, guard_files, load_model
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -65,6 +65,8 @@ def predict(
     if counts["known"]:
         share = counts["right"] / counts["known"]
         message += f"; accuracy of the answers {100 * share:.2f} %"
+        if getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data):
+            message += ", on the file that the model was trained on: new rows will fare worse"
     say.note(message + (f"; wrote {out}" if out else ""))
 
 

@@ -15,14 +15,17 @@ import numpy as np
 # search that one fit with known parameters takes. Measured by `benchmarks/fit_command.py --costs`.
 _SEARCH: dict[str, tuple[float, float, float]] = {
     "svc": (0.03, 1.8, 1.0),
-    "leaky": (1.0, 1.9, 0.15),
-    "ramp": (8.0, 1.8, 0.02),
-    "reject": (3.0, 1.8, 0.05),
-    "uncertainty": (1.5, 1.8, 0.1),
-    "online": (0.6, 1.5, 0.1),
+    "leaky": (0.6, 2.0, 0.4),
+    "ramp": (3.0, 1.9, 0.015),
+    "reject": (2.2, 1.9, 0.02),
+    "uncertainty": (1.3, 2.1, 0.09),
+    "online": (0.7, 1.8, 0.01),
 }
-# The same searches spend this share of their time on distances, which grow with the features.
-_FEATURE_SHARE = 0.1
+# Growth with the number of two-class problems: those of one table share its Gram matrix. The
+# learner of one pass sees all classes in its one pass.
+_PROBLEMS, _PROBLEMS_ONLINE = 0.85, 0.1
+# Distances take this share of a search on ten features, and grow with them.
+_FEATURE_SHARE = 0.02
 # Seconds of one approximate fit per (1000 rows x 300 components), and its exponent in components.
 _APPROXIMATE: dict[str, tuple[float, float]] = {
     "leaky": (0.12, 1.3),
@@ -263,7 +266,8 @@ def reference_seconds(kind: str, rows: int, size: Size, folds: int = 5) -> float
     base, exponent, _ = _SEARCH[kind]
     features = 1.0 + _FEATURE_SHARE * (size.features / 10 - 1)
     growth = float(rows / 1000) ** exponent
-    return float(base * growth * size.problems * max(features, 0.5) * folds / 5)
+    problems = float(size.problems) ** (_PROBLEMS_ONLINE if kind == "online" else _PROBLEMS)
+    return float(base * growth * problems * features * folds / 5)
 
 
 @cache
