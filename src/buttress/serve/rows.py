@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from buttress.serve.errors import RequestError
-from buttress.tables.reading import MISSING, delimiter_of
+from buttress.tables.grammar import MISSING, delimiter_of
 from buttress.tables.table import listed
 
 FORMATS = {
