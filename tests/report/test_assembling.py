@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+from buttress import noise
 from buttress.metrics import cost_on_noisy_labels
-from buttress.model_selection import Measure
+from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request
 from buttress.model_selection.planning import Planner, Size
-from buttress.report import class_table, demonstration, fit_report, render
+from buttress.report import (
+    Report,
+    class_table,
+    demonstration,
+    fit_report,
+    render,
+    true_labels_section,
+)
 from buttress.tables import Table
 from buttress.tables.automatic import choose_model
 
@@ -44,8 +54,6 @@ def test_the_report_reuses_the_searches(chosen, monkeypatch):
 
 def test_without_a_ramp_one_is_searched_for_the_suspects(chosen):
     table, labels, found, request = chosen
-    from dataclasses import replace
-
     searches = {"leaky": found.race.searches["leaky"]}
     bare = replace(found, race=replace(found.race, searches=searches))
     page = fit_report("b.csv", table, labels, bare, measure=Measure(), request=request, folds=3)
@@ -77,12 +85,37 @@ def test_impossible_costs_and_rates_are_refused(d, rate):
         cost_on_noisy_labels(d, rate)
 
 
+@pytest.mark.skipif(not hasattr(noise, "clean_score"), reason="needs buttress.noise.clean_score")
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "cost"])
+def test_true_labels_are_estimated_beside_those_given(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    true = np.where(x + 0.2 * rng.normal(size=600) > 0, "yes", "no")
+    given = np.where(rng.random(600) < 0.2, np.where(true == "yes", "no", "yes"), true)
+    answers = np.where(x > 0, "yes", "no")
+    judged = Judged(
+        "a", "A", np.arange(600), given, answers, np.abs(x) < 0.1, x, np.zeros(600, int), 1.0
+    )
+    measure = Measure(name)
+    found = true_labels_section(judged, measure)
+    truth = measure.value(replace(judged, true=true))
+    assert found.given[0] == pytest.approx(measure.value(judged))
+    assert found.estimated[1] <= truth <= found.estimated[2]
+    assert found.estimated[2] < found.given[1]
+    assert all(abs(rate - 0.2) < 0.08 for rate, _, _ in found.rates.values())
+    assert "on true labels, estimated" in render(Report("a", truth=found))
+
+
+def test_rankings_are_not_carried_over(chosen):
+    assert true_labels_section(chosen[2].judged, Measure("f1")) is None
+
+
 # -- the demonstration -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def shown():
-    return demonstration.run_demonstration([0, 1, 2], jobs=1)
+    return demonstration.run_demonstration([0, 1], jobs=1)
 
 
 def test_only_malignant_training_labels_are_wrong():
@@ -106,12 +139,28 @@ def test_sentences_say_when_chance_would_do(shown):
 def test_intervals_are_those_of_nadeau_and_bengio(shown):
     from scipy import stats
 
-    values = shown.values("ramp", Measure())
+    values = shown.values("noise-aware", Measure())
     split = shown.splits[0]
-    spread = np.sqrt((1 / 3 + len(split.y_test) / len(split.y_train)) * np.var(values, ddof=1))
+    spread = np.sqrt((1 / 2 + len(split.y_test) / len(split.y_train)) * np.var(values, ddof=1))
     found = shown.interval(values)
-    half = stats.t.ppf(0.975, 2) * spread
+    half = stats.t.ppf(0.975, 1) * spread
     np.testing.assert_allclose([found.low, found.high], values.mean() + np.array([-half, half]))
+
+
+def test_abstaining_changes_what_is_answered_and_nothing_else(shown):
+    for same, other in zip(shown.judged["noise-aware"], shown.judged["abstaining"], strict=True):
+        np.testing.assert_array_equal(same.answers, other.answers)
+        np.testing.assert_array_equal(same.scores, other.scores)
+        assert not same.rejected.any()
+        assert other.rejected.any()
+    from buttress import NoiseAwareClassifier
+    from buttress.report.demonstration import D, make_split
+
+    split = make_split(0)
+    model = shown.models["abstaining"]
+    X = model.encoder_.transform(split.X_train)
+    fitted = NoiseAwareClassifier(random_state=0, d=D).fit(X, split.y_train)
+    np.testing.assert_array_equal(fitted.thresholds_, model.estimator_.thresholds_)
 
 
 def test_the_list_stands_beside_the_truth(shown):
@@ -123,5 +172,5 @@ def test_the_list_stands_beside_the_truth(shown):
     hits = sum(row[-1] != row[1] for row in section.rows)
     assert (found["listed"], found["found"]) == (len(section.rows), hits)
     assert flagged.sum() == len(section.rows)
-    page = render(demonstration.demonstration_report(shown, section, flagged, [0, 1, 2]))
-    assert "Mean over 3 random halves" in page
+    page = render(demonstration.demonstration_report(shown, section, flagged, [0, 1]))
+    assert "Mean over 2 random halves" in page
