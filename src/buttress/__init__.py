@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Norma,
         PARampClassifier,
         RampClassifier,
+        TwoStageRejector,
         UncertaintySetClassifier,
     )
     from buttress.model_selection import (
@@ -50,6 +51,7 @@ _HOME = {
     "DoubleHingeClassifier": "classifiers",
     "GeneralizedHingeClassifier": "classifiers",
     "ChowRejector": "classifiers",
+    "TwoStageRejector": "classifiers",
     "UncertaintySetClassifier": "classifiers",
     "UncertaintySetClassifierCV": "model_selection",
     "MinimaxProbabilityMachine": "classifiers",
@@ -75,6 +77,7 @@ __all__ = [
     "RademacherSelector",
     "RampClassifier",
     "RampClassifierCV",
+    "TwoStageRejector",
     "UncertaintySetClassifier",
     "UncertaintySetClassifierCV",
     "__version__",

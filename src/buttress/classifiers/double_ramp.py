@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
@@ -32,6 +33,10 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         Width of the ramps' slope. Smaller is nearer to the 0-d-1 loss, and slower.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it. For more classes put
+        `ChowRejector` around a classifier.
     init : {"zero", "svm", "best"}, default="zero"
         Where the search starts: at zero (the convex problem comes first), at the support
         vector machine with the same `C`, or both, keeping the lower objective.
@@ -168,6 +173,10 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
     "not_used"      weight zero, or held out           nothing
     ==============  =================================  ====================================
 
+    With `costs` a row's two ramps weigh ``b`` and ``a - b`` in place of ``d`` and ``1 - d``, ``b``
+    being the cost of refusing and ``a`` that of answering a row of its class wrongly, both beyond
+    that of a right answer.
+
     More than two classes: one machine per class against the rest; a row is answered when
     exactly one class is accepted (its score lies above its band). At ``d = 0.5`` no row is
     rejected.
@@ -194,6 +203,7 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         mu: float = 1.0,
         C: float = 1.0,
         *,
+        costs: Any = None,
         init: str = "zero",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -219,6 +229,7 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         self.d = d
         self.mu = mu
         self.C = C
+        self.costs = costs
         self.init = init
         self.kernel = kernel
         self.gamma = gamma
@@ -260,6 +271,8 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         """
         self._check_shared()
         scaled = self._scaled_fit(X, y, sample_weight)
+        if scaled is not None and self.costs is not None:
+            raise ValueError("costs need an exact fit: use approximation=None.")
         if scaled is not None:
             self._fit_scaled(scaled)
             return self
@@ -327,12 +340,19 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
             d=self.d,
             mu=self.mu,
             weight=weight,
+            **self._row_costs(y),
             fit_intercept=self.fit_intercept,
             start=start,
             warm=warm,
             tol=tol,
             max_iter=int(self.max_iter),
         )
+
+    def _row_costs(self, y: Array) -> dict[str, Array]:
+        if self.costs is None:
+            return {}
+        error, refusal = row_costs(self.costs, y)
+        return {"error_cost": error, "refusal_cost": refusal}
 
     def _half_width(self, solution: DoubleRampSolution) -> float:
         return solution.rho

@@ -17,7 +17,14 @@ from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.training import TrainingSet
-from buttress.metrics import RejectScorer, reject_risk, reject_scorer
+from buttress.metrics import (
+    CostScorer,
+    RejectScorer,
+    cost_risk,
+    cost_scorer,
+    reject_risk,
+    reject_scorer,
+)
 from buttress.model_selection._auto_widths import AutoWidths
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._kernel_grid import BaseKernelGridCV
@@ -37,6 +44,9 @@ class DoubleRampClassifierCV(
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes, as in `DoubleRampClassifier`; the search then minimises
+        the mean cost.
     Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         Penalties to try.
     gammas : "auto", sequence or None, default="auto"
@@ -45,7 +55,8 @@ class DoubleRampClassifierCV(
     cv : int, splitter or iterable, default=5
         Folds; an integer means stratified ones.
     scoring : str or callable, default="reject_risk"
-        "reject_risk" is minus the 0-d-1 risk on the held-out rows; or any scikit-learn scorer.
+        "reject_risk" is minus the 0-d-1 risk (with `costs`, the mean cost) on the held-out rows;
+        or any scikit-learn scorer.
     init, kernel, gamma, degree, coef0, kernel_params, fit_intercept, class_weight
         As in `DoubleRampClassifier`.
     target_coverage, tol, max_iter, cache_size, random_state
@@ -109,6 +120,7 @@ class DoubleRampClassifierCV(
         d: float = 0.2,
         mu: float = 1.0,
         *,
+        costs: Any = None,
         Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = "auto",
         cv: Any = 5,
@@ -139,6 +151,7 @@ class DoubleRampClassifierCV(
     ) -> None:
         self.d = d
         self.mu = mu
+        self.costs = costs
         self.Cs = Cs
         self.gammas = gammas
         self.cv = cv
@@ -186,7 +199,15 @@ class DoubleRampClassifierCV(
         check_number("d", self.d, "(0, 0.5]")
         scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
         if scaled is not None:
-            refuse(self, [("fit_intercept", True), ("target_coverage", None), ("init", "zero")])
+            refuse(
+                self,
+                [
+                    ("fit_intercept", True),
+                    ("costs", None),
+                    ("target_coverage", None),
+                    ("init", "zero"),
+                ],
+            )
             search_scaled(
                 self,
                 scaled,
@@ -203,6 +224,8 @@ class DoubleRampClassifierCV(
         search.gammas = self._widths(X, y, sample_weight)
         if isinstance(self.scoring, str) and self.scoring == "reject_risk":
             search.scoring = reject_scorer(self.d)
+            if self.costs is not None:
+                search.scoring = cost_scorer(self.costs)
         BaseKernelGridCV.fit(search, X, y, sample_weight)
         for name, value in vars(search).items():
             if name.endswith("_"):
@@ -225,6 +248,7 @@ class DoubleRampClassifierCV(
         return DoubleRampClassifier(
             d=self.d,
             mu=self.mu,
+            costs=self.costs,
             init=self.init,
             degree=self.degree,
             coef0=self.coef0,
@@ -247,7 +271,10 @@ class DoubleRampClassifierCV(
         combinations: list[dict[str, Any]],
     ) -> list[float]:
         """By the risk, every penalty starts from the solution for the one before it."""
-        if not isinstance(self.scoring, RejectScorer) or self.target_coverage is not None:
+        if (
+            not isinstance(self.scoring, (RejectScorer, CostScorer))
+            or self.target_coverage is not None
+        ):
             return super()._fold_scores(K, data, labels, fold, combinations)
         train, test = fold
         inner, outer = KernelMatrix(K[np.ix_(train, train)]), K[np.ix_(test, train)]
@@ -264,15 +291,25 @@ class DoubleRampClassifierCV(
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
             pred, rejected = model._answers(warm, data.classes, outer)
-            risk = reject_risk(
-                labels[test],
-                pred,
-                rejected,
-                self.scoring.d,
-                sample_weight=None if weight is None else weight[test],
-            )
-            found.append(-float(np.asarray(risk)))
+            on_test = None if weight is None else weight[test]
+            found.append(self._score_of(labels[test], pred, rejected, data.classes, on_test))
         return found
+
+    def _score_of(
+        self,
+        labels: NDArray[Any],
+        pred: NDArray[Any],
+        rejected: Any,
+        classes: NDArray[Any],
+        weight: Array | None,
+    ) -> float:
+        if isinstance(self.scoring, CostScorer):
+            paid = cost_risk(
+                labels, pred, rejected, self.scoring.costs, labels=classes, sample_weight=weight
+            )
+        else:
+            paid = reject_risk(labels, pred, rejected, self.scoring.d, sample_weight=weight)
+        return -float(np.asarray(paid))
 
     def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
         # risks are ratios of counts: what differs by rounding only is equal
