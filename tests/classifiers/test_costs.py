@@ -139,8 +139,8 @@ def test_the_double_ramp_pays_less_when_it_knows_the_costs():
         one.fit(X[train], y[train])
         paid.append(cost_risk(y[test], one.predict(X[test]), one.reject(X[test]), CREDIT))
     assert paid[0] < paid[1]
-    assert model.best_score_ == pytest.approx(model.cv_results_["mean_score"].max())
+    assert model.best_score_ == pytest.approx(model.cv_results_["mean_test_score"].max())
     # the fast path of the folds scores as the scorer does
     slow = clone(model).set_params(scoring=lambda *given: cost_scorer(CREDIT)(*given))
     slow.fit(X[train], y[train])
-    assert np.allclose(slow.cv_results_["mean_score"], model.cv_results_["mean_score"], atol=0.02)
+    assert np.allclose(slow.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], atol=0.02)

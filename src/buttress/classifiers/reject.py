@@ -173,7 +173,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         values = scores[:, 0] if len(solutions) == 1 else scores
         return judge._labels(values), judge._rejected(values)
 
-    def _check_shared(self) -> None:
+    def _check_parameters(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
         check_number("C", self.C, "(0, inf)")
         check_number("tol", self.tol, "(0, inf)")
@@ -182,10 +182,9 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         self._check_coverage()
         self._check_own()
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+    def _solve_all(self, data: TrainingSet) -> tuple[TrainingSet, list[Any]]:
         """Train, and store everything that all such machines share."""
-        self._check_shared()
-        everything = data = self._training_set(X, y, sample_weight)
+        everything = data
         if getattr(self, "costs", None) is not None and data.n_problems > 1:
             raise ValueError(
                 f"costs of {type(self).__name__} are for two classes, and y has "

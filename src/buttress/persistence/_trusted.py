@@ -6,8 +6,8 @@ support vectors of models fitted on sparse rows, and scikit-learn's splitters, s
 calibrators, which searches carry along. No function of a user is in the list: a model with a
 callable kernel cannot be saved.
 
-A user's own online learner and its rule are trusted once the program has imported them: a file
-cannot make it import anything.
+A user's own classifier on this library's base, and a learner's rule, are trusted once the program
+has imported them: a file cannot make it import anything.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ROOMS = (
     "buttress.solvers.stream",
 )
 
-# What others may derive from, and have saved: a learner of one's own is one file.
+# What others may derive from, and have saved: a classifier of one's own is one file.
 _OPEN_BASES = (
-    ("buttress.classifiers.online.base", "BaseOnlineClassifier"),
+    ("buttress.classifiers.base", "BaseMarginClassifier"),
     ("buttress.solvers.stream.rules", "UpdateRule"),
 )
 

@@ -62,7 +62,9 @@ def suspects_section(
         n_rows=len(rows),
         how=f"Each row was scored by ramp classifiers that had not seen it. About "
         f"{100 * found.noise_rate:.0f} % of all labels seem wrong, and as many rows are listed, "
-        f"the most suspicious first. {len(surely)} of them are nearly sure: among those at most "
+        f"the most suspicious first. Chance wrong is the probability that the label is wrong; "
+        "score is how far the row lies on the wrong side of the boundary, in units of the margin "
+        f"(0 on the boundary). {len(surely)} of them are nearly sure: among those at most "
         f"{100 * _FDR:.0f} % are expected to be false alarms.",
     )
     return section, flagged
