@@ -143,4 +143,6 @@ def test_the_double_ramp_pays_less_when_it_knows_the_costs():
     # the fast path of the folds scores as the scorer does
     slow = clone(model).set_params(scoring=lambda *given: cost_scorer(CREDIT)(*given))
     slow.fit(X[train], y[train])
-    assert np.allclose(slow.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], atol=0.02)
+    assert np.allclose(
+        slow.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], atol=0.02
+    )
