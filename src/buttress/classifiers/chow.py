@@ -72,9 +72,11 @@ class ChowRejector(
         the others; the promise is then about those models, and approximate. With an estimator
         in a ``FrozenEstimator``, which has seen other rows, "held_out" tests on three quarters of
         the rows.
-    noise_rates : pair or array-like of shape (n_classes, 2), optional
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels.
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     random_state : int, RandomState or None, default=None
         For the choice of the rows kept out.
 
