@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -122,3 +123,17 @@ def test_a_certificate_that_certifies_nothing_is_a_warning(model: Any) -> None:
     y = (X[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(int)
     with pytest.warns(ConvergenceWarning, match="standardise"):
         model(kernel="linear").fit(1e140 * X, y)
+
+
+def test_shared_parameters_have_one_default_and_are_given_by_name() -> None:
+    shared = {
+        "kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "kernel_params": None,
+        "fit_intercept": True, "class_weight": None, "max_iter": 1000, "cache_size": 1000.0,
+        "approximation": None, "n_components": 1000, "landmarks": "uniform", "memory_limit": None,
+        "random_state": None, "n_jobs": None, "verbose": 0, "cv": 5,
+    }  # fmt: skip
+    for name in ESTIMATORS:
+        for parameter in inspect.signature(getattr(buttress, name)).parameters.values():
+            if parameter.name in shared:
+                assert parameter.default == shared[parameter.name], (name, parameter.name)
+                assert parameter.kind is parameter.KEYWORD_ONLY, (name, parameter.name)

@@ -188,6 +188,6 @@ def test_a_full_disk_is_reported_and_leaves_no_half_file(folder, monkeypatch, ca
     out = folder / "p.csv"
     line = ["predict", str(folder / "good.skops"), str(folder / "good.csv"), "-o", str(out)]
     assert main(line) == 1
-    assert "No space left on device" in capsys.readouterr().err
+    assert "p.csv: no space left on device" in capsys.readouterr().err
     assert not out.exists()
     assert not [name for name in folder.iterdir() if name.name.startswith(".p.csv")]

@@ -243,7 +243,7 @@ def test_both_streams_are_taken_up_where_they_were_left(tmp_path: Path) -> None:
     options = ("--key", "id", "--label-stream", later, "--checkpoint", tmp_path / "c", "--quiet")
     rejects = ("--rejects", tmp_path / "rejects")
     assert run(data, "-o", out, *options, *rejects) == 1  # the labels have no header
-    (tmp_path / "rejects").unlink()
+    (tmp_path / "rejects").unlink(missing_ok=True)
     later.write_text(labels[:1200])
     assert run(data, "-o", out, *options, *rejects) == 0
     data.write_text(rows_text)
@@ -269,8 +269,9 @@ def test_standard_input_is_skipped_to_the_checkpoint(
     assert run("-", *common, "--resume") == 0
     assert [line["key"] for line in lines(out)] == [f"r{i}" for i in range(600)]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(half)))
-    assert run(*common, "--resume") == 0  # a shorter input has nothing new
-    assert len(lines(out)) == 600
+    before = out.read_bytes()
+    assert run(*common, "--resume") == 1  # the input was longer before
+    assert out.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ def test_failures_have_one_line_and_code_one(
     empty.write_text("a,b,label\n")
     assert run(empty) == 0
     assert run(empty, "--features", "z") == 1
-    assert "no column ['z']" in capsys.readouterr().err
+    assert "no column 'z'" in capsys.readouterr().err
     empty.write_text("a,b,label\n1,2,x\n")
     assert run(empty) == 1
     assert "--classes a,b" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
@@ -20,7 +21,7 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
+class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClassifier):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -48,11 +49,26 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         more), whatever the distribution; given the held-out rows the coverage is Beta
         distributed. `d` still shapes the loss. With more than two classes the band is one for
         half the distance of the two largest scores. Weights do not enter the coverage.
+    target_risk : float in (0, 1), optional
+        Set the band so that at most this share of the answers is wrong, with probability
+        `confidence` over the draw of the rows it is tested on, whatever the distribution: see
+        `risk_certificate_`. Where that cannot be promised no row gets an answer, and a warning
+        says how many more rows would be needed. With more than two classes the band is one for
+        half the distance of the two largest scores. Weights do not enter.
+    confidence : float in (0, 1), default=0.9
+        Probability with which the promise of `target_risk` is kept.
+    certify_on : {"held_out", "folds"}, default="held_out"
+        "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
+        which is exact. "folds" trains on all rows and tests on what models of five folds say of
+        the others; the promise is then about those models, and approximate.
+    noise_rates : pair or array-like of shape (n_classes, 2), optional
+        Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
+        belong to each class): `target_risk` is then promised for the true labels.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
-    max_iter : int, default=100
-        Cap on the outer (concave-convex) steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
@@ -68,7 +84,8 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
     random_state : int, RandomState or None, default=None
-        For the rows kept out by `target_coverage`, and for landmarks and random features.
+        For the rows kept out by `target_coverage` or `target_risk`, and for landmarks and random
+        features.
 
     Attributes
     ----------
@@ -85,6 +102,9 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     support_kind_ : ndarray of str of shape (n_samples,), or (n_samples, n_classes)
         Where every training row stands, by its margin ``t = y f(x)`` (Table 2 of the paper,
         corrected): see the Notes.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
         The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
         the linear kernel only. Their first axis is the binary problem.
@@ -183,8 +203,12 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -204,6 +228,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -214,6 +242,7 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.random_state = random_state
 
     @all_or_nothing
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
         """Learn the classifier and its band.
 
@@ -229,12 +258,11 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         -------
         self
         """
-        self._check_shared()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data, solutions = self._fit(X, y, sample_weight)
+        self._train(X, y, sample_weight)
+        return self
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
         rho = np.array([solution.rho for solution in solutions])
         one = len(solutions) == 1
@@ -244,7 +272,6 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)
         self.solver_ = "smo"
-        return self
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.leaky_path import (
     SOLVERS,
     RegularizationPath,
@@ -174,7 +174,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
     max_iter : int, default=1000
-        Limit on Newton iterations per penalty ("mm": on iterations in all).
+        Limit on the solver's outer steps, Newton's, per penalty ("mm": on its steps in all).
     n_jobs : int, default=None
         Threads for the binary problems of several classes.
     verbose : int, default=0
@@ -293,36 +293,19 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeakyHockeyStickClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds.
-        sample_weight : array-like of shape (n_samples,), optional
-            An integer weight equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        alpha = check_number("alpha", self.alpha, "(0, inf)")
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, "(0, inf)")
         check_number("r", self.r, "(1, inf]")
         self._check_shared_parameters()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
-            return self
-        data = self._training_set(X, y, sample_weight)
-        with blas_threads_for(self._dense_order(data)):
-            self._fit_exactly(data, alpha)
-        return self
 
-    def _fit_exactly(self, data: TrainingSet, alpha: float) -> None:
+    def _fit_scaled(self, scaled: ScaledFit) -> None:
+        fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        with blas_threads_for(self._dense_order(data)):
+            self._solve_exactly(data, float(self.alpha))
+
+    def _solve_exactly(self, data: TrainingSet, alpha: float) -> None:
         kernel = self._make_kernel(data)
         problem = make_problem(self, data, kernel, make_loss(self.loss, self.r))
         targets = data.targets.T

@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from buttress.cli._console import CommandError, Jobs, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import existing_file, load_model, writable
+from buttress.cli._inputs import as_table_model, existing_file, guard_files, load_model
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -49,7 +49,7 @@ def predict(
 
     **Example:** `buttress predict model.skops new.csv -o answers.csv`
     """
-    out = writable(out)
+    guard_files([model, data], {"--out": out})
     existing_file(data)
     fitted, _ = load_model(model)
     say = Output(json=False, quiet=quiet)
@@ -164,25 +164,3 @@ def _score(labels: list[Any], truth: Any, counts: dict[str, int]) -> None:
         if true is not None and label not in ("", ABSTAIN):
             counts["known"] += 1
             counts["right"] += str(label) == true
-
-
-def as_table_model(model: Any) -> Any:
-    """Any fitted classifier of numbers as a model of tables; a model of tables as it is."""
-    from buttress.tables import TableClassifier
-    from buttress.tables.encoder import TableEncoder
-
-    if isinstance(model, TableClassifier):
-        return model
-    if not hasattr(model, "n_features_in_") or not hasattr(model, "decision_function"):
-        raise CommandError(f"{type(model).__name__} is not a fitted classifier with a margin")
-    columns = getattr(model, "feature_names_in_", None)
-    if columns is None:
-        raise CommandError(
-            f"the {type(model).__name__} was fitted without names of columns; fit it on a data "
-            "frame, or with 'buttress fit'"
-        )
-    wrapped = TableClassifier(model, standardize=False)
-    wrapped.encoder_ = TableEncoder(standardize=False).fit({name: [0.0] for name in columns})
-    wrapped.estimator_, wrapped.classes_ = model, model.classes_
-    wrapped.feature_names_in_ = columns
-    return wrapped

@@ -10,7 +10,7 @@ from typing import Any
 
 from buttress._files import replacing
 from buttress.persistence._container import ModelFileError, seal, unseal
-from buttress.persistence._trusted import TRUSTED
+from buttress.persistence._trusted import trusted_types
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -100,16 +100,19 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     data = Path(path).read_bytes()
     description = unseal(data, str(path))
     skops_io = _import_skops()
-    _refuse_foreign_types(skops_io, data, f"{path}: refused")
-    model = skops_io.loads(data, trusted=sorted(TRUSTED))
+    trusted = _refuse_foreign_types(skops_io, data, f"{path}: refused")
+    model = skops_io.loads(data, trusted=sorted(trusted))
     _fill_new_parameters(model, set())
     return model, description | {"bytes": len(data), "sha256": data[-64:].decode()}
 
 
-def _refuse_foreign_types(skops_io: Any, data: bytes, what: str) -> None:
-    foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - TRUSTED)
+def _refuse_foreign_types(skops_io: Any, data: bytes, what: str) -> frozenset[str]:
+    named = skops_io.get_untrusted_types(data=data)
+    trusted = trusted_types(named)
+    foreign = sorted(set(named) - trusted)
     if foreign:
         raise ModelFileError(f"{what}: it holds the untrusted type {', '.join(foreign)}")
+    return trusted
 
 
 def _import_skops() -> Any:

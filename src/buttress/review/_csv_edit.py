@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from buttress._files import replacing
-from buttress.tables.reading import delimiter_of
+from buttress.tables.grammar import delimiter_of
 from buttress.tables.table import TableError
 
 _QUOTE = '"'

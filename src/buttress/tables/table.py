@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import BoolArray
+from buttress._words import did_you_mean
 
 
 class TableError(ValueError):
@@ -54,7 +55,8 @@ class Table:
             return self.columns[name]
         except KeyError:
             raise TableError(
-                f"there is no column {name!r}; the columns are {listed(self.names)}"
+                f"there is no column {name!r}{did_you_mean(name, self.names)}; "
+                f"the columns are {listed(self.names)}"
             ) from None
 
     def take(self, rows: Any) -> Table:

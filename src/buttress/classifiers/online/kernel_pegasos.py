@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from buttress._arrays import IntArray
 from buttress.classifiers.online.base import BaseOnlineClassifier
 from buttress.classifiers.parameters import check_number, check_option
-from buttress.solvers.stream.model import PegasosRule
+from buttress.solvers.stream.rules import PegasosRule
 
 
 class KernelPegasos(BaseOnlineClassifier):
@@ -131,6 +131,7 @@ class KernelPegasos(BaseOnlineClassifier):
     def __init__(
         self,
         alpha: float = 1e-2,
+        *,
         sampling: str = "in_order",
         random_state: Any = None,
         kernel: Any = "rbf",

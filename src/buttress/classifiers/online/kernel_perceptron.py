@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from buttress.classifiers.online.base import BaseOnlineClassifier
-from buttress.solvers.stream.model import PerceptronRule
+from buttress.solvers.stream.rules import PerceptronRule
 
 
 class KernelPerceptron(BaseOnlineClassifier):
@@ -117,6 +117,7 @@ class KernelPerceptron(BaseOnlineClassifier):
 
     def __init__(
         self,
+        *,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: float = 3,

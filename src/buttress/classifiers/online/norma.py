@@ -6,7 +6,7 @@ from typing import Any
 
 from buttress.classifiers.online.base import BaseOnlineClassifier
 from buttress.classifiers.parameters import check_number
-from buttress.solvers.stream.model import NormaRule
+from buttress.solvers.stream.rules import NormaRule
 
 
 class Norma(BaseOnlineClassifier):
@@ -128,6 +128,7 @@ class Norma(BaseOnlineClassifier):
         eta: float = 0.1,
         alpha: float = 1e-2,
         tau: float = 1e-4,
+        *,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: float = 3,

@@ -6,7 +6,7 @@ from typing import Any
 
 from buttress.classifiers.online.base import BaseOnlineClassifier
 from buttress.classifiers.parameters import check_number, check_option
-from buttress.solvers.stream.model import PARampRule
+from buttress.solvers.stream.rules import PARampRule
 
 
 class PARampClassifier(BaseOnlineClassifier):
@@ -138,6 +138,7 @@ class PARampClassifier(BaseOnlineClassifier):
     def __init__(
         self,
         s: float = -1.0,
+        *,
         warm_start_per_class: bool = False,
         kernel: Any = "rbf",
         gamma: Any = "scale",

@@ -9,6 +9,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
+from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 from buttress.solvers.hinge.smo import BoxSolution
@@ -49,6 +50,10 @@ class DoubleRampSolution:
         Outer steps and pair steps.
     converged : bool
         Whether the loop became stationary with every convex step solved.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features.
+    certificate : Certificate
+        Judges models; see `worth`.
     """
 
     c: Array
@@ -67,9 +72,20 @@ class DoubleRampSolution:
     objective_path: Array
     gap: float
     violation: float
+    w: Array | None
+    certificate: Certificate
     n_outer: int
     n_iter: int
     converged: bool
+
+    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
+        """Objective, gap and violation of a model with these row values, bias and norm."""
+        judge = self.certificate
+        if len(judge.c) > len(g):  # mirrored rows, one threshold -rho
+            return judge.at(np.concatenate([g, -g]), np.array([-self.rho]), squared_norm)
+        if len(judge.a) == len(g):  # no band
+            return judge.at(g, np.array([b])[: judge.terms.n_groups], squared_norm)
+        return judge.at(g, np.array([b - self.rho, b + self.rho]), squared_norm)
 
 
 def with_exact_thresholds(
@@ -88,9 +104,20 @@ def with_exact_thresholds(
 class DoubleRampMachine(HingeProblem):
     """The double ramp machine in the form the outer loop takes.
 
-    Three layouts of terms: two groups in general; one group of n terms at ``d = 0.5``, where
-    both groups are the same; and, without intercept, one threshold ``-rho`` that group B sees
-    with the opposite sign, on rows mirrored at the origin.
+    Three layouts of terms: two groups in general; one group of n terms where the two ramps of
+    every row weigh the same (``d = 0.5``), because both groups are then equal; and, without
+    intercept, one threshold ``-rho`` that group B sees with the opposite sign, on rows mirrored
+    at the origin.
+
+    Parameters
+    ----------
+    K, y, C, mu, fit_intercept
+        As in `buttress.solvers.hinge.reject.solve_double_ramp`.
+    outer, inner : arrays of shape (n,)
+        Weights of every row's ramps at ``rho`` (given up by a refusal) and at ``-rho`` (given
+        up by a wrong answer only).
+    warm : DoubleRampSolution or None
+        Starts the first convex step.
     """
 
     def __init__(
@@ -98,26 +125,28 @@ class DoubleRampMachine(HingeProblem):
         K: KernelSource,
         y: Array,
         C: float,
-        d: float,
         mu: float,
-        weight: Array | None,
+        outer: Array,
+        inner: Array,
         fit_intercept: bool,
         warm: DoubleRampSolution | None,
     ) -> None:
         y = np.asarray(y, dtype=np.float64)
         n = len(y)
-        self.n, self.y, self.d, self.fit_intercept = n, y, d, fit_intercept
-        self.no_band = d == 0.5
-        unit = C / mu * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+        self.n, self.y, self.fit_intercept = n, y, fit_intercept
+        self.no_band = bool((outer == inner).all())
+        # Then a band of negative width may be turned over: the objective does not rise.
+        self.swaps = bool((outer <= inner).all())
         copies = 1 if self.no_band else 2
         sign, row = np.tile(y, copies), np.tile(np.arange(n), copies)
         positive = y > 0
         rows: KernelMatrix = as_kernel_rows(K)
         if self.no_band:
-            cost, group = unit, np.full(n, 0 if fit_intercept else -1)
+            cost = C / mu * (outer + inner)
+            group = np.full(n, 0 if fit_intercept else -1)
         else:
             # the first n terms are the paper's ', the last n its ''
-            cost = np.concatenate([d * unit, (1.0 - d) * unit])
+            cost = C / mu * np.concatenate([outer, inner])
             in_a = np.concatenate([positive, ~positive])
             group = np.where(in_a, 0, 1)
             if not fit_intercept:
@@ -139,7 +168,35 @@ class DoubleRampMachine(HingeProblem):
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
         """As in `HingeProblem`; the first step may start from another problem's solution."""
         point = super().step(pattern, self.first if warm is None else warm, tol)
-        return with_exact_thresholds(self, point, pattern)
+        point = with_exact_thresholds(self, point, pattern)
+        low, high = self._ends(point.threshold)
+        return point if low <= high else self._without_band(pattern, point, tol)
+
+    def _without_band(self, pattern: BoolArray, point: HingePoint, tol: float) -> HingePoint:
+        """The convex step under ``rho >= 0`` where its own minimiser has a negative width.
+
+        Where a common threshold is among the optimal ones nothing is lost; otherwise the bound
+        is active, and the step is that of one threshold for both groups.
+        """
+        assert point.step is not None
+        (low_a, high_a), (low_b, high_b) = point.step.interval[0], point.step.interval[-1]
+        if self.fit_intercept and max(low_a, low_b) <= min(high_a, high_b):
+            both = middle(np.array([max(low_a, low_b), min(high_a, high_b)]))
+            return replace(point, threshold=np.array([both, both]))
+        if not self.fit_intercept and low_a <= 0.0:
+            return replace(point, threshold=np.zeros(1))
+        one = np.full(len(self.terms.group), 0 if self.fit_intercept else -1)
+        merged = HingeProblem(self.K, replace(self.terms, group=one), max_iter=self.max_iter)
+        found = merged.step(pattern, point, tol)
+        if not self.fit_intercept:
+            assert found.step is not None
+            step = replace(found.step, interval=np.zeros((1, 2)), threshold=np.zeros(1))
+            return HingePoint(found.c, found.g, np.zeros(1), step)
+        found = with_exact_thresholds(merged, found, pattern)
+        assert found.step is not None
+        twice = np.repeat(found.threshold, 2)
+        step = replace(found.step, interval=np.repeat(found.step.interval, 2, 0), threshold=twice)
+        return HingePoint(found.c, found.g, twice, step)
 
     def pattern(self, point: HingePoint) -> BoolArray:
         """Which terms are clipped; margins on the kink up to the solver's accuracy are not.
@@ -160,8 +217,8 @@ class DoubleRampMachine(HingeProblem):
         return np.array([b - rho, b + rho] if self.fit_intercept else [-rho])
 
     def _ordered(self, threshold: Array) -> Array:
-        """``rho = |rho|``: the objective is not larger there for ``d <= 1/2``."""
-        if self.no_band:
+        """``rho = |rho|`` where the objective is not larger there."""
+        if self.no_band or not self.swaps:
             return threshold
         return np.sort(threshold) if self.fit_intercept else -np.abs(threshold)
 
@@ -189,7 +246,7 @@ class DoubleRampMachine(HingeProblem):
         n = self.n
         weight = self.terms.weight
         beta = np.where(pattern, weight, 0.0)
-        shares = np.clip((step.a + beta) / weight, 0.0, 1.0)
+        shares = np.clip((step.a + beta) / np.where(weight > 0, weight, 1.0), 0.0, 1.0)
         c, g = point.c, point.g
         if self.no_band:
             a1 = a2 = 0.5 * step.a
@@ -218,6 +275,8 @@ class DoubleRampMachine(HingeProblem):
             step_objective=self.step_value(pattern, point),
             gap=step.gap,
             violation=step.violation,
+            w=step.w,
+            certificate=certificate_of(self.terms, pattern, point),
             **outcome,
         )
 
@@ -233,6 +292,8 @@ class _MirroredRows(KernelMatrix):
 
     def __init__(self, rows: KernelMatrix) -> None:
         self.rows = rows
+        features = rows.features
+        self.features = None if features is None else np.vstack([features, -features])
 
     @property
     def n(self) -> int:
@@ -253,6 +314,16 @@ class _MirroredRows(KernelMatrix):
     def whole(self) -> Array | None:
         """None: the four quarters are not formed."""
         return None
+
+    @property
+    def factorable(self) -> bool:
+        """Whether there are `points`."""
+        return self.rows.factorable
+
+    def points(self) -> Array | None:
+        """Points of the rows and their mirror images."""
+        points = self.rows.points()
+        return None if points is None else np.vstack([points, -points])
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:
         """The kernel of `rows` with `columns`."""

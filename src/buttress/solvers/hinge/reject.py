@@ -9,10 +9,17 @@ and the threshold of saying -1 (``g + r_B < 0``, group B)::
 
 with ``R(t) = ([mu - t]_+ - [-mu^2 - t]_+) / mu``. The convex rivals (double and generalised
 hinge) are two stacked hinges with one threshold.
+
+Costs may differ from row to row. With the cost ``a_i`` of a wrong answer and ``b_i`` of a refusal
+on row i, its two ramps weigh ``b_i`` and ``a_i - b_i`` in place of ``d`` and ``1 - d``: a row on
+the wrong side of the near threshold has lost b_i, on the wrong side of both a_i. In the dual only
+the boxes change; the two sum constraints stay. Refusing can pay for some row only if
+``b_+/a_+ + b_-/a_- < 1`` (compare the posterior costs of the three decisions).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +30,7 @@ from buttress.solvers.hinge._double_ramp import (
     DoubleRampSolution,
     with_exact_thresholds,
 )
+from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
 from buttress.solvers.hinge.dc import minimize_dc
 from buttress.solvers.hinge.hinges import HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelSource
@@ -52,10 +60,16 @@ class StackedHingeSolution:
         ``1/2 ||g||^2 + C sum loss``.
     gap : float
         Exact duality gap.
+    violation : float
+        Violation of the optimality conditions, on the scale of f.
     n_iter : int
         Pair steps.
     converged : bool
         Whether the tolerance was reached.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features.
+    certificate : Certificate
+        Judges models; see `worth`.
     """
 
     c: Array
@@ -64,14 +78,22 @@ class StackedHingeSolution:
     b_interval: Array
     objective: float
     gap: float
+    violation: float
     n_iter: int
     converged: bool
+    w: Array | None
+    certificate: Certificate
+
+    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
+        """Objective, gap and violation of a model with these row values, bias and norm."""
+        threshold = np.array([b])[: self.certificate.terms.n_groups]
+        return self.certificate.at(g, threshold, squared_norm)
 
 
 def solve_stacked_hinge(
     K: KernelSource,
     y: Array,
-    terms: tuple[tuple[float, float], ...],
+    terms: Sequence[tuple[float | Array, float | Array]],
     *,
     C: float = 1.0,
     weight: Array | None = None,
@@ -86,7 +108,10 @@ def solve_stacked_hinge(
     K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
     y : array of ±1
     terms : pairs (w_k, m_k)
-        A loss's ``terms``, as of `buttress.losses.GeneralizedHinge` or `DoubleHinge`.
+        A loss's ``terms``, as of `buttress.losses.GeneralizedHinge` or `DoubleHinge`; each entry
+        a number, or an array of shape (n,) where it differs from row to row. For example with
+        costs ``a_i`` of a wrong answer and ``b_i <= a_i / 2`` of a refusal the generalised hinge
+        is ``((b, 1.0), (a - 2 * b, 0.0))``.
     C : float
     weight : array of shape (n,), optional
     fit_intercept : bool
@@ -108,10 +133,10 @@ def solve_stacked_hinge(
     y = np.asarray(y, dtype=np.float64)
     n = len(y)
     cost = C * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
-    used = [(w, m) for w, m in terms if w > 0]
+    used = [(w, m) for w, m in terms if np.any(np.asarray(w) > 0)]
     stacked = HingeTerms(
         sign=np.tile(y, len(used)),
-        margin=np.repeat([m for _, m in used], n),
+        margin=np.concatenate([np.broadcast_to(m, n) for _, m in used]).astype(np.float64),
         weight=np.concatenate([w * cost for w, _ in used]),
         row=np.tile(np.arange(n), len(used)),
         group=np.full(n * len(used), 0 if fit_intercept else -1),
@@ -121,16 +146,18 @@ def solve_stacked_hinge(
     point = with_exact_thresholds(problem, problem.step(pattern, None, tol), pattern)
     step = point.step
     assert step is not None
-    loss = stacked.loss(point.g, point.threshold)
     return StackedHingeSolution(
         c=point.c,
         g=point.g,
         b=float(point.threshold[0]) if fit_intercept else 0.0,
         b_interval=step.interval[0] if fit_intercept else np.zeros(2),
-        objective=float(0.5 * point.c @ point.g) + loss,
+        objective=problem.objective(point),
         gap=step.gap,
+        violation=step.violation,
         n_iter=step.n_iter,
         converged=step.converged,
+        w=step.w,
+        certificate=certificate_of(stacked, pattern, point),
     )
 
 
@@ -142,6 +169,8 @@ def solve_double_ramp(
     d: float = 0.2,
     mu: float = 1.0,
     weight: Array | None = None,
+    error_cost: Array | None = None,
+    refusal_cost: Array | None = None,
     fit_intercept: bool = True,
     start: tuple[Array, float, float] | None = None,
     warm: DoubleRampSolution | None = None,
@@ -160,6 +189,11 @@ def solve_double_ramp(
     mu : float in (0, 1]
         Width of the ramps' slope.
     weight : array of shape (n,), optional
+    error_cost, refusal_cost : arrays of shape (n,), optional
+        Costs ``a_i`` of a wrong answer and ``b_i`` of a refusal on every row, ``0 < b_i < a_i``,
+        in place of 1 and `d` (usually one pair per class, ``np.where(y > 0, ..., ...)``). One
+        without the other is completed by 1 or by ``d * error_cost``. Where some
+        ``b_i > a_i / 2``, ``rho >= 0`` is a constraint of every convex step.
     fit_intercept : bool
         Without, ``b = 0``.
     start : (c, b, rho), optional
@@ -195,7 +229,8 @@ def solve_double_ramp(
     >>> (solution.g + solution.b > solution.rho).tolist()
     [True, True, False, False]
     """
-    machine = DoubleRampMachine(K, y, C, d, mu, weight, fit_intercept, warm)
+    outer, inner = _ramp_weights(len(y), d, weight, error_cost, refusal_cost)
+    machine = DoubleRampMachine(K, y, C, mu, outer, inner, fit_intercept, warm)
     first = None if start is None else machine.point(*start)
     found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
     path, n_iter = list(found.objective_path), found.n_iter
@@ -230,6 +265,8 @@ def double_ramp_step(
     d: float = 0.2,
     mu: float = 1.0,
     weight: Array | None = None,
+    error_cost: Array | None = None,
+    refusal_cost: Array | None = None,
     fit_intercept: bool = True,
     start: tuple[Array, float, float] | None = None,
     tol: float = 1e-8,
@@ -238,7 +275,8 @@ def double_ramp_step(
 
     Parameters and result as in `solve_double_ramp`.
     """
-    machine = DoubleRampMachine(K, y, C, d, mu, weight, fit_intercept, None)
+    outer, inner = _ramp_weights(len(y), d, weight, error_cost, refusal_cost)
+    machine = DoubleRampMachine(K, y, C, mu, outer, inner, fit_intercept, None)
     pattern = machine.initial_pattern()
     if start is not None:
         pattern = machine.pattern(machine.point(*start))
@@ -252,3 +290,26 @@ def double_ramp_step(
         n_iter=point.step.n_iter,
         converged=point.step.converged,
     )
+
+
+def _ramp_weights(
+    n: int,
+    d: float,
+    weight: Array | None,
+    error_cost: Array | None,
+    refusal_cost: Array | None,
+) -> tuple[Array, Array]:
+    """Weights of the ramps at rho and at -rho, ``w_i b_i`` and ``w_i (a_i - b_i)``."""
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    if error_cost is None and refusal_cost is None:
+        return d * w, (1.0 - d) * w
+    a = np.ones(n) if error_cost is None else np.asarray(error_cost, dtype=np.float64)
+    b = d * a if refusal_cost is None else np.asarray(refusal_cost, dtype=np.float64)
+    if a.shape != (n,) or b.shape != (n,):
+        raise ValueError(
+            f"error_cost and refusal_cost need one number per row, shape ({n},); got "
+            f"{a.shape} and {b.shape}."
+        )
+    if not ((b > 0) & (b < a)).all():
+        raise ValueError("Every refusal_cost must lie between 0 and the row's error_cost.")
+    return w * b, w * (a - b)
