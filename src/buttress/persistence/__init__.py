@@ -8,6 +8,7 @@ _HOME = {
     "load": "models",
     "save": "models",
     "to_onnx": "onnx",
+    "trusted_types": "models",
 }
 
 __all__ = list(_HOME)
