@@ -96,19 +96,6 @@ def describe(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     return _read(path)
 
 
-def trusted_types() -> list[str]:
-    """The types that a model file may hold, beside those that skops itself trusts.
-
-    For whoever loads the file with ``skops.io.load(path, trusted=trusted_types())``.
-
-    Examples
-    --------
-    >>> "buttress.classifiers.ramp.RampClassifier" in trusted_types()
-    True
-    """
-    return sorted(TRUSTED)
-
-
 def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     data = Path(path).read_bytes()
     description = unseal(data, str(path))
