@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -114,6 +115,7 @@ def load(
     elapsed = time.perf_counter() - start
     times = np.concatenate([each.times for each in made])
     return {
+        "number": len(times),
         "requests": len(times) / elapsed,
         "p50": 1e3 * float(np.quantile(times, 0.5)),
         "p99": 1e3 * float(np.quantile(times, 0.99)),
@@ -126,13 +128,23 @@ def python(*words: str, **settings: Any) -> subprocess.Popen[Any]:
     return subprocess.Popen([sys.executable, *words], **settings)
 
 
+def processor_seconds(pid: int) -> float:
+    """Processor time that a process and its children have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    total = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total + sum(map(processor_seconds, children_of(pid)))
+
+
+def children_of(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    file = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in file.read_text().split()] if file.exists() else []
+
+
 def resident(pid: int) -> float:
     """Resident memory of a process, in MB; of its children too."""
     total = 0.0
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             total += float(line.split()[1]) / 1024
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    for child in children.read_text().split() if children.exists() else []:
-        total += resident(int(child))
-    return total
+    return total + sum(map(resident, children_of(pid)))

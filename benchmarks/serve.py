@@ -30,7 +30,14 @@ from sklearn.svm import SVC
 
 import buttress
 from _common import report
-from _serve_load import free_port, load, python, resident, wait_until_ready
+from _serve_load import (
+    free_port,
+    load,
+    processor_seconds,
+    python,
+    resident,
+    wait_until_ready,
+)
 from buttress.tables import TableClassifier
 
 PLAIN = """
@@ -160,17 +167,20 @@ def predict(folder: Path, X: np.ndarray, length: float, quick: bool, docs: bool)
         servers["MLServer + SVC"] = (mlserver_server, "/v2/models/svc/infer", tensor_body)
     results = []
     for name, (start, path, body) in servers.items():
-        with start(folder) as (port, _):
+        with start(folder) as (port, process):
             for size in (1, 100):
                 for connections in (1, 8) if quick else (1, 8, 64):
                     load(port, path, body(X, size), connections, min(1.0, length))
+                    before = processor_seconds(process)
                     found = load(port, path, body(X, size), connections, length)
+                    used = processor_seconds(process) - before
                     results.append(
                         {
                             "server": name,
                             "rows per request": size,
                             "connections": connections,
                             "rows/s": size * found["requests"],
+                            "CPU ms per request": 1e3 * used / found["number"],
                             "p50 ms": found["p50"],
                             "p99 ms": found["p99"],
                             "p99/p50": found["p99"] / found["p50"],
