@@ -10,13 +10,14 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number
+from buttress.classifiers.probability import ProbabilityMixin, with_probability
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
 
-class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
+class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
 
     A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
@@ -45,6 +46,7 @@ class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
         tol: float = 1e-10,
         max_iter: int = 10_000_000,
         cache_size: float = 1000.0,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
@@ -65,9 +67,11 @@ class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
+    @with_probability
     @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.

@@ -55,6 +55,11 @@ _OWN = frozenset(
         "buttress.losses.smooth.TruncatedQuadratic",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.theory.risk_control.RiskCertificate",
+        "buttress.noise.classifier.NoiseAwareClassifier",
+        "buttress.noise.core.forest_witness.ForestWitness",
+        "buttress.noise.core.kernel_witness.KernelWitness",
+        "buttress.noise.core.label_noise.LabelNoise",
+        "buttress.noise.core.suspects.LabelSuspects",
         "buttress.theory.rademacher.RademacherCurve",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",
@@ -87,6 +92,7 @@ _OTHERS = frozenset(
         "sklearn.metrics._classification.balanced_accuracy_score",
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.metrics._scorer._Scorer",
+        "sklearn.tree._tree.Tree",
     }
 )
 
