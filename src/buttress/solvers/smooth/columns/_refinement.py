@@ -29,7 +29,9 @@ _FLAT = 1e-9
 
 
 # Trial points of a search along steps.
-_TRIALS = 6
+_TRIALS = 2
+# Multiples of steps are no larger.
+_LARGEST = 4.0
 
 
 class Refined(NamedTuple):
@@ -110,37 +112,34 @@ class Refinement:
         sums[0], sums[1], sums[3] = z.sum(axis=1), a.sum(axis=1), exact.sum(axis=1)
         return model_steps(low_rank, models, place, self.lam, system.fit_intercept, damped, sums)
 
-    def plane_minimum(
-        self, f: Array, a: Array, new: tuple[Array, Array, Array], last: tuple[Array, Array, Array]
-    ) -> tuple[Array, Array]:
-        """Multiples of two steps of all columns at which the objectives are least.
+    def plane_minimum(self, f: Array, a: Array, steps: Array) -> Array:
+        """Multiples (k, 2) of two steps of all columns at which the objectives are least.
 
-        A step is its coefficients, their scores, and these with the intercept.
+        `steps`, of shape (3, k, 2, n), are coefficients, their scores, and these with the
+        intercept.
         """
-        two_lam = 2.0 * self.lam
-        pull = two_lam * _dot(a, new[1]), two_lam * _dot(a, last[1])
-        h11, h12 = two_lam * _dot(new[0], new[1]), two_lam * _dot(new[0], last[1])
-        h22 = two_lam * _dot(last[0], last[1])
-        first, second = np.ones(len(f)), np.zeros(len(f))
-        for _ in range(_TRIALS):
-            u = self.y * (f + first[:, None] * new[2] + second[:, None] * last[2])
-            slope = self.omega * self.y * np.asarray(self.loss.derivative(u))
+        coef, scores, along = steps
+        two_lam = 2.0 * self.lam[:, None, None]
+        pull = two_lam * (scores @ a[:, :, None])
+        penalty = two_lam * (coef @ scores.transpose(0, 2, 1))
+        signed = along * self.y[:, None]
+        u = self.y * f
+        shares = np.zeros((len(f), 2, 1))
+        for trial in range(_TRIALS):
+            if trial > 0:
+                u = self.y * f + (shares.transpose(0, 2, 1) @ signed)[:, 0]
+            slope = self.omega * np.asarray(self.loss.derivative(u))
             bend = self.omega * np.asarray(self.loss.curvature(u))
-            bent = bend * new[2]
-            g1 = _dot(slope, new[2]) + pull[0] + first * h11 + second * h12
-            g2 = _dot(slope, last[2]) + pull[1] + first * h12 + second * h22
-            c11, c12 = h11 + _dot(bent, new[2]), h12 + _dot(bent, last[2])
-            c22 = h22 + _dot(bend * last[2], last[2])
-            determinant = c11 * c22 - c12 * c12
-            both = determinant > 1e-10 * c11 * c22
-            safe = np.where(both, determinant, 1.0)
-            alone = -g1 / np.where(c11 > 0, c11, 1.0)
-            step1 = np.where(both, (c12 * g2 - c22 * g1) / safe, alone)
-            step2 = np.where(both, (c12 * g1 - c11 * g2) / safe, 0.0)
-            first, second = np.clip(first + step1, -4.0, 4.0), np.clip(second + step2, -4.0, 4.0)
-            if np.all(np.abs(step1) + np.abs(step2) <= 0.02 * (np.abs(first) + np.abs(second))):
-                break
-        return first, second
+            gradient = signed @ slope[:, :, None] + pull + penalty @ shares
+            hessian = (signed * bend[:, None]) @ signed.transpose(0, 2, 1) + penalty
+            h11, h12, h22 = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
+            determinant = h11 * h22 - h12 * h12
+            both = determinant > 1e-10 * h11 * h22
+            g1, g2, safe = gradient[:, 0, 0], gradient[:, 1, 0], np.where(both, determinant, 1.0)
+            alone = -g1 / np.where(h11 > 0, h11, 1.0)
+            shares[:, 0, 0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
+            shares[:, 1, 0] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
+        return np.clip(shares[:, :, 0], -_LARGEST, _LARGEST)
 
     def of(self, at: IntArray) -> Refinement:
         """Some of the columns."""
@@ -152,11 +151,6 @@ class Refinement:
             problem=self.problem[at],
             lam=self.lam[at],
         )
-
-
-def _dot(a: Array, b: Array) -> Array:
-    """Products of rows with rows."""
-    return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
 def refine_columns(
@@ -173,7 +167,7 @@ def refine_columns(
     k, norm = len(a), task.system.low_rank.norm
     f = a @ task.K + a0[:, None]
     best = a.copy(), a0.copy(), f.copy()
-    last, last0 = (np.zeros_like(a), np.zeros_like(a), np.zeros_like(a)), np.zeros(k)
+    last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
     least, before, earlier = np.full((3, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
@@ -197,16 +191,16 @@ def refine_columns(
         single, d0, promise = part.steps(f[live], a[live], z, q)
         step = single.astype(np.float64)
         along = step @ task.K
-        new = step, along, along + d0[:, None]
-        old = last[0][live], last[1][live], last[2][live]
-        first, second = part.plane_minimum(f[live], a[live], new, old)
-        for steps, one, other in zip(last, new, old, strict=True):
-            steps[live] = first[:, None] * one + second[:, None] * other
-        last0[live] = first * d0 + second * last0[live]
-        a[live] += last[0][live]
+        new = along + d0[:, None]
+        both = np.stack([np.stack([step, along, new]), last[:, live]], axis=2)
+        shares = part.plane_minimum(f[live], a[live], both)
+        moved = (shares[:, None] @ both)[:, :, 0]
+        last[:, live] = moved
+        last0[live] = shares[:, 0] * d0 + shares[:, 1] * last0[live]
+        a[live] += moved[0]
         a0[live] += last0[live]
-        f[live] += last[2][live]
-        decrement = np.maximum(np.abs(_dot(q, new[2])), promise)
+        f[live] += moved[2]
+        decrement = np.maximum(np.abs(np.einsum("ij,ij->i", q, new)), promise)
         past = zip(decrement, before[live], earlier[live], strict=True)
         rate = np.array([measured_rate(*three) for three in past])
         pairs = zip(decrement * rate / (1.0 - rate), part.lam, strict=True)
