@@ -6,7 +6,7 @@ WORKERS ?= 2
 # what test-lowest runs; CI takes fewer, because every one of them compiles anew there
 SMOKE ?= tests
 
-.PHONY: help demo test test-slow test-lowest lint format docs docs-gallery bench dist clean
+.PHONY: help demo test test-slow test-lowest lint format docs docs-check docs-gallery bench dist clean
 
 help:
 	@echo "make demo         set up, then run the main job on embedded data"
@@ -64,6 +64,10 @@ format: $(VENV)/.dev
 # Running the gallery's examples takes minutes; their pages say so where they were not run.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -D plot_gallery=0 -b html docs docs/_build/html
+
+# The pages in a browser: nothing cut off, no dead link, formulas set.
+docs-check: docs $(VENV)/.dev
+	BUTTRESS_SITE=docs/_build/html $(BIN)/python -m pytest -q -p no:cacheprovider tests/docs/test_site.py
 
 docs-gallery: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Norma,
         PARampClassifier,
         RampClassifier,
+        TwoStageRejector,
         UncertaintySetClassifier,
     )
     from buttress.model_selection import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         UncertaintySetClassifierCV,
         cross_validate_reject,
     )
+    from buttress.noise import LabelAudit, NoiseAwareClassifier
     from buttress.persistence import load, save
 
 _HOME = {
@@ -50,11 +52,14 @@ _HOME = {
     "DoubleHingeClassifier": "classifiers",
     "GeneralizedHingeClassifier": "classifiers",
     "ChowRejector": "classifiers",
+    "TwoStageRejector": "classifiers",
     "UncertaintySetClassifier": "classifiers",
     "UncertaintySetClassifierCV": "model_selection",
     "MinimaxProbabilityMachine": "classifiers",
     "RademacherSelector": "model_selection",
     "cross_validate_reject": "model_selection",
+    "LabelAudit": "noise",
+    "NoiseAwareClassifier": "noise",
     "save": "persistence",
     "load": "persistence",
 }
@@ -67,14 +72,17 @@ __all__ = [
     "GeneralizedHingeClassifier",
     "KernelPegasos",
     "KernelPerceptron",
+    "LabelAudit",
     "LeakyHockeyStickClassifier",
     "LeakyHockeyStickClassifierCV",
     "MinimaxProbabilityMachine",
+    "NoiseAwareClassifier",
     "Norma",
     "PARampClassifier",
     "RademacherSelector",
     "RampClassifier",
     "RampClassifierCV",
+    "TwoStageRejector",
     "UncertaintySetClassifier",
     "UncertaintySetClassifierCV",
     "__version__",

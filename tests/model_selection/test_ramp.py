@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
-from buttress.classifiers.label_noise import NoiseRates
+from buttress.noise.core.class_noise import ClassNoise
 
 
 @parametrize_with_checks([RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas=None, cv=3)])
@@ -44,7 +44,9 @@ def test_scores_equal_a_plain_grid_search():
             theirs.cv_results_["params"], theirs.cv_results_["mean_test_score"], strict=True
         )
     }
-    for p, score in zip(ours.cv_results_["params"], ours.cv_results_["mean_score"], strict=True):
+    for p, score in zip(
+        ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
+    ):
         assert score == pytest.approx(reference[p["C"], p["s"], p["gamma"]])
     # as good as the best, and no rougher than it
     spread = 0.5 * np.sqrt(theirs.best_score_ * (1 - theirs.best_score_) / 120)
@@ -63,14 +65,14 @@ def test_other_scorers_take_the_best_score():
     model = RampClassifierCV(
         Cs=[0.1, 10.0], ss=[-1.0], gammas=[0.2, 2.0], cv=3, scoring="roc_auc"
     ).fit(X, y)
-    assert model.best_score_ == model.cv_results_["mean_score"].max()
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
 
 
 def test_weights_that_raise_the_error_they_should_lower_are_dropped(monkeypatch):
     """With so small a penalty the heavier label would take every row."""
     X, y = make_moons(200, noise=0.1, random_state=0)
-    wrong = NoiseRates(np.array([0.0, 0.3]), np.array([0.01, 0.01]))
-    monkeypatch.setattr(ramp_search, "noise_rates", lambda *_: wrong)
+    wrong = ClassNoise(np.array([0.0, 0.3]), log_bayes_factor=20.0)
+    monkeypatch.setattr(ramp_search, "class_noise", lambda *_: wrong)
     options = {"ss": [-np.inf], "gammas": [1.0], "random_state": 0}
     small = RampClassifierCV(Cs=[1e-3], **options).fit(X, y)
     assert small.noise_weights_ == {0: 1.0, 1: 1.0}

@@ -65,18 +65,38 @@ def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> Kerne
         fit.
     """
     n, itemsize = data.X.shape[0], data.X.dtype.itemsize
+    X = data.X
+    if kernel.name != "precomputed" and 8 * n * n <= cache_size * 2**20:
+        # a sum of similarities decides, so in float64 where it fits
+        X, itemsize = X.astype(np.float64), 8
+    if kernel.name == "linear" and isinstance(X, np.ndarray) and X.shape[1] < n:
+        return _linear_source(kernel, X, cache_size)
     if kernel.name == "precomputed" or n * n * itemsize <= cache_size * 2**20:
-        return KernelMatrix(centred_gram_matrix(kernel, data.X))
+        return KernelMatrix(centred_gram_matrix(kernel, X))
     if not kernel.always_definite:
         raise ValueError(
             f"kernel={kernel.name!r} must be checked for positive semidefiniteness on the whole "
             f"matrix of {n} rows, {n * n * itemsize / 2**20:.0f} MB; cache_size={cache_size:g} MB "
             "is too small."
         )
-    X = _centred(kernel, data.X)
+    X = _centred(kernel, X)
     return KernelRowCache(
         lambda rows: np.asarray(kernel(X[rows], X)),
         kernel.diagonal(X),
         cache_size,
         data.X.dtype,
+    )
+
+
+def _linear_source(kernel: Kernel, X: Array, cache_size: float) -> KernelMatrix:
+    """The linear kernel with its points, so that a solution is also a vector."""
+    points = _centred(kernel, X.astype(np.float64))
+    if len(X) ** 2 * X.dtype.itemsize <= cache_size * 2**20:
+        return KernelMatrix(gram_matrix(kernel, points), points)
+    return KernelRowCache(
+        lambda rows: np.asarray(points[rows] @ points.T),
+        np.einsum("ij,ij->i", points, points),
+        cache_size,
+        X.dtype,
+        points,
     )

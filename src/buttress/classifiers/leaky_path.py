@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.classifiers.kernel_source import gram_matrix
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
@@ -19,7 +19,6 @@ from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
 from buttress.solvers.smooth.mm import majorise_minimise_path
-from buttress.solvers.smooth.paths import in_threads
 from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")

@@ -68,19 +68,14 @@ def _as_table_model(
     from sklearn.preprocessing import StandardScaler
 
     from buttress.tables import TableClassifier
+    from buttress.tables.automatic import assemble
     from buttress.tables.encoder import TableEncoder
 
-    model = TableClassifier(estimator, target=target)
-    model.encoder_ = TableEncoder().fit({name: [0.0, 1.0] for name in columns})
-    scaler = StandardScaler().fit(np.vstack([mean - scale, mean + scale]))
-    scaler.n_samples_seen_ = n_rows
-    model.encoder_.scaler_ = scaler
+    encoder = TableEncoder().fit({name: [0.0, 1.0] for name in columns})
+    encoder.scaler_ = StandardScaler().fit(np.vstack([mean - scale, mean + scale]))
+    encoder.scaler_.n_samples_seen_ = n_rows
     # The estimator saw numbers in the encoder's order, as it does after a fit in memory.
     vars(estimator).pop("feature_names_in_", None)
     if hasattr(estimator, "best_estimator_"):
         vars(estimator.best_estimator_).pop("feature_names_in_", None)
-    model.estimator_, model.classes_ = estimator, estimator.classes_
-    model.feature_names_in_ = np.array(columns, dtype=object)
-    model.n_features_in_ = len(columns)
-    model.rows_ = np.arange(0)
-    return model
+    return assemble(TableClassifier(estimator, target=target), encoder, estimator)

@@ -9,6 +9,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
+from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 from buttress.solvers.hinge.smo import BoxSolution
@@ -49,6 +50,10 @@ class DoubleRampSolution:
         Outer steps and pair steps.
     converged : bool
         Whether the loop became stationary with every convex step solved.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features.
+    certificate : Certificate
+        Judges models; see `worth`.
     """
 
     c: Array
@@ -67,9 +72,20 @@ class DoubleRampSolution:
     objective_path: Array
     gap: float
     violation: float
+    w: Array | None
+    certificate: Certificate
     n_outer: int
     n_iter: int
     converged: bool
+
+    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
+        """Objective, gap and violation of a model with these row values, bias and norm."""
+        judge = self.certificate
+        if len(judge.c) > len(g):  # mirrored rows, one threshold -rho
+            return judge.at(np.concatenate([g, -g]), np.array([-self.rho]), squared_norm)
+        if len(judge.a) == len(g):  # no band
+            return judge.at(g, np.array([b])[: judge.terms.n_groups], squared_norm)
+        return judge.at(g, np.array([b - self.rho, b + self.rho]), squared_norm)
 
 
 def with_exact_thresholds(
@@ -259,6 +275,8 @@ class DoubleRampMachine(HingeProblem):
             step_objective=self.step_value(pattern, point),
             gap=step.gap,
             violation=step.violation,
+            w=step.w,
+            certificate=certificate_of(self.terms, pattern, point),
             **outcome,
         )
 
@@ -274,6 +292,8 @@ class _MirroredRows(KernelMatrix):
 
     def __init__(self, rows: KernelMatrix) -> None:
         self.rows = rows
+        features = rows.features
+        self.features = None if features is None else np.vstack([features, -features])
 
     @property
     def n(self) -> int:
@@ -294,6 +314,20 @@ class _MirroredRows(KernelMatrix):
     def whole(self) -> Array | None:
         """None: the four quarters are not formed."""
         return None
+
+    @property
+    def factorable(self) -> bool:
+        """Whether there are `points`."""
+        return self.rows.factorable
+
+    def known_points(self) -> Array | None:
+        """Points of the rows, where they are known: their number of columns is what counts."""
+        return self.rows.known_points()
+
+    def points(self) -> Array | None:
+        """Points of the rows and their mirror images."""
+        points = self.rows.points()
+        return None if points is None else np.vstack([points, -points])
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:
         """The kernel of `rows` with `columns`."""

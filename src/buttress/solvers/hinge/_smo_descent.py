@@ -22,6 +22,8 @@ _CACHED = 1500
 # the margins, is down to `_NEAR`, because by then most free variables are known.
 _TIGHT = 1e-5
 _NEAR = 1e-3
+# Microseconds of a block besides its pair steps.
+_PER_BLOCK = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,30 +42,42 @@ class Descent:
         self.layers, self.ends = _layers(problem)
         self.whole: _Block | None = None
         self.kernel: BlockKernel | None = None
+        # whether the last run ended without its tolerance
+        self.exhausted = False
         # one more variable, with an empty box, fills the layers where a row has none
         self.box = [np.append(x, 0.0) for x in (problem.lower, problem.upper, problem.slack)]
 
-    def run(self, state: State, tol: float, max_iter: int) -> int:
-        """Alternate blocks of pair steps with Newton steps; the number of pair steps."""
+    def run(self, state: State, tol: float, max_iter: int, allowance: float = np.inf) -> int:
+        """Alternate blocks of pair steps with Newton steps; the number of pair steps.
+
+        Ends early when the work, in microseconds by measured times, exceeds `allowance`.
+        """
         problem = self.problem
         steps = since_newton = 0
+        spent = 0.0
+        self.exhausted = True
         tight = tol < _TIGHT
         near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
         block: _Block | None = None
-        while steps < max_iter:
+        while steps < max_iter and spent < allowance:
             worst = problem.violation(state)
             target = problem.reachable(tol, state.c, state.g)
             may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
             free = np.flatnonzero(may_rise & may_fall)
-            pause = self._pause(len(free))
+            newton, pair = self._times(len(free))
+            # So many pair steps take half as long again as a Newton step.
+            pause = int(1.5 * newton / pair)
             polish = tight and since_newton > 0 and worst <= max(near, target)
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
-                if self._newton(state, free):
+                moved, solves = self._newton(state, free)
+                spent += newton * solves
+                if moved:
                     worst = problem.violation(state)
                     may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
                 near = min(near, 0.01 * worst)
             if worst <= target:
+                self.exhausted = False
                 break
             block = self._next_block(may_rise, may_fall, block, len(free))
             # A block of all rows can go straight to the end.
@@ -73,33 +87,37 @@ class Descent:
             )
             steps += taken
             since_newton += taken
+            spent += taken * pair + _PER_BLOCK
         return steps
 
-    def _pause(self, n_free: int) -> int:
-        """How many pair steps take half as long again as a Newton step (measured times)."""
+    def _times(self, n_free: int) -> tuple[float, float]:
+        """Microseconds of a Newton step and of a pair step, as measured."""
         newton = 150.0 + 2e-3 * n_free**2 + 1.7e-5 * n_free**3
         rows = min(max(_BLOCK, 1.25 * n_free), self.problem.K.n)
         # rows of a large block come from memory, not from the cache
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.layers)
-        return int(1.5 * newton / step)
+        return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> bool:
-        """Minimise over the free variables at once; False when there are too many or none."""
+    def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
+        """Minimise over the free variables at once; False when there are too many or none.
+
+        Also the number of linear systems that it took.
+        """
         problem = self.problem
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
-            return False
+            return False, 0
         rows = problem.row[free]
         K = (self.kernel or problem.K).submatrix(rows)
-        step = newton_step(
+        step, solves = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
         )  # fmt: skip
         if step is None:
-            return False
+            return False, solves
         state.b[free] += step
         np.clip(state.b, problem.lower, problem.upper, out=state.b)
         problem.refresh(state)
-        return True
+        return True, solves
 
     # -- blocks ----------------------------------------------------------------------------
 

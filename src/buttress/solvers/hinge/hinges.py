@@ -112,6 +112,12 @@ class HingePoint:
     threshold: Array
     step: BoxSolution | None = None
 
+    @property
+    def squared_norm(self) -> float:
+        """``||g||^2``."""
+        w = None if self.step is None else self.step.w
+        return float(self.c @ self.g) if w is None else float(w @ w)
+
 
 class HingeProblem:
     """What the outer loop (`buttress.solvers.hinge.dc.minimize_dc`) needs of a sum of hinges.
@@ -151,7 +157,7 @@ class HingeProblem:
 
     def objective(self, point: HingePoint) -> float:
         """The true (non-convex) objective."""
-        return float(0.5 * point.c @ point.g) + self.terms.loss(point.g, point.threshold)
+        return 0.5 * point.squared_norm + self.terms.loss(point.g, point.threshold)
 
     def pattern(self, point: HingePoint) -> BoolArray:
         """Which terms are clipped: this decides the next convex problem."""
@@ -181,7 +187,9 @@ class HingeProblem:
             row=terms.row,
             group=terms.group,
             start=None if previous is None else scale * previous.a,
-            start_g=None if previous is None else (scale * previous.c, scale * previous.g),
+            start_g=None
+            if previous is None or previous.w is not None
+            else (scale * previous.c, scale * previous.g),
             tol=tol,
             max_iter=self.max_iter,
         )
@@ -195,7 +203,7 @@ class HingeProblem:
         terms = self.terms
         t = terms.margins(point.g, point.threshold)
         hinges = terms.weight @ np.maximum(terms.margin - t, 0.0)
-        return float(0.5 * point.c @ point.g + hinges + (terms.weight * pattern) @ t)
+        return float(0.5 * point.squared_norm + hinges + (terms.weight * pattern) @ t)
 
 
 def solve_hinges(

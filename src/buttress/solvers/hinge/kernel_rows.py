@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.linalg import lapack
 
 from buttress._arrays import Array, IntArray
 from buttress.solvers.numerics.rows import add_rows, gather
@@ -21,15 +22,19 @@ class KernelMatrix:
     ----------
     K : array of shape (n, n)
         Float32 or float64; not copied when its rows are contiguous.
+    features : array of shape (n, p), optional
+        Points whose products are the kernel, float64. With them a solution is also a vector,
+        which keeps digits that sums of products lose (see `buttress.solvers.hinge.smo`).
     """
 
-    def __init__(self, K: Array) -> None:
+    def __init__(self, K: Array, features: Array | None = None) -> None:
         K = np.asarray(K)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"The kernel matrix must be square; its shape is {K.shape}.")
         if K.dtype not in (np.float32, np.float64):
             K = K.astype(np.float64)
         self._buffer = np.ascontiguousarray(K)
+        self.features = features
 
     @property
     def n(self) -> int:
@@ -50,6 +55,29 @@ class KernelMatrix:
     def whole(self) -> Array | None:
         """The matrix itself, rows contiguous, where it is held."""
         return self._buffer
+
+    @property
+    def factorable(self) -> bool:
+        """Whether there are `points`."""
+        return self.features is not None or self.whole is not None
+
+    def known_points(self) -> Array | None:
+        """`points` where they cost nothing more."""
+        return self.features if self.features is not None else self._points
+
+    def points(self) -> Array | None:
+        """Points whose products are the kernel: the features, or a pivoted Cholesky factor.
+
+        The factor is kept; it costs n r^2 operations for a kernel of rank r. None where the
+        kernel is not held as a whole.
+        """
+        if self.features is not None:
+            return self.features
+        if self._points is None and self.whole is not None:
+            self._points = _pivoted_factor(self.whole)
+        return self._points
+
+    _points: Array | None = None
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:
         """The kernel of `rows` with `columns`, float64; distinct rows."""
@@ -74,6 +102,8 @@ class KernelMatrix:
 
     def times(self, c: Array) -> Array:
         """``K @ c`` from the beginning, in float64; costs one row per non-zero of `c`."""
+        if self.features is not None:
+            return np.asarray(self.features @ (self.features.T @ c))
         g = np.zeros(self.n)
         used = np.flatnonzero(c)
         step = min(_CHUNK, self.most_rows)
@@ -99,6 +129,8 @@ class KernelRowCache(KernelMatrix):
         Megabytes for the rows.
     dtype : dtype
         Storage, float32 or float64.
+    features : array of shape (n, p), optional
+        As in `KernelMatrix`.
     """
 
     def __init__(
@@ -107,8 +139,10 @@ class KernelRowCache(KernelMatrix):
         diagonal: Array,
         cache_size: float = 200.0,
         dtype: Any = np.float64,
+        features: Array | None = None,
     ) -> None:
         self._compute = compute
+        self.features = features
         self._diagonal = np.asarray(diagonal, dtype=np.float64)
         n = len(self._diagonal)
         bytes_per_row = n * np.dtype(dtype).itemsize
@@ -157,6 +191,14 @@ class KernelRowCache(KernelMatrix):
             self._row_in[oldest] = missing
             self._used_at[oldest] = self._clock
         return self._slot_of[rows]
+
+
+def _pivoted_factor(K: Array) -> Array:
+    """F with ``F F' = K`` up to rounding, as many columns as the rank."""
+    factor, pivots, rank, _ = lapack.dpstrf(np.array(K, dtype=np.float64, order="F"), lower=1)
+    F = np.zeros((len(K), rank))
+    F[pivots - 1] = np.tril(factor)[:, :rank]
+    return F
 
 
 # What the solvers accept.

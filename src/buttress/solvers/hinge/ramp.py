@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from buttress._arrays import Array, BoolArray
 from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
+from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
 from buttress.solvers.hinge.dc import DCSolution, minimize_dc
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
@@ -50,6 +51,12 @@ class RampSolution:
         Outer steps, and pair steps in all.
     converged : bool
         Whether the outer loop became stationary and the last step reached its tolerance.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features.
+    certificate : Certificate
+        Judges models; see `worth`.
+    in_ball : bool
+        Whether the objective is that of the ball's form.
     """
 
     c: Array
@@ -67,6 +74,18 @@ class RampSolution:
     n_outer: int
     n_iter: int
     converged: bool
+    w: Array | None
+    certificate: Certificate
+    in_ball: bool
+
+    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
+        """Objective, gap and violation of a model with these row values, bias and norm."""
+        terms = self.certificate.terms
+        threshold = np.array([b])[: terms.n_groups]
+        found = self.certificate.at(g, threshold, squared_norm)
+        if not self.in_ball:
+            return found
+        return found._replace(objective=terms.loss(g, threshold) / float(terms.weight.sum()))
 
 
 def solve_ramp(
@@ -124,7 +143,7 @@ def solve_ramp(
         found = minimize_dc(problem, start=point, tol=tol, max_iter=max_iter)
     else:
         found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, found, C, False)
+    return _solution(problem, found, C)
 
 
 def solve_ramp_in_ball(
@@ -165,7 +184,7 @@ def solve_ramp_in_ball(
         )
     else:
         found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, found, found.point.C, found.point.ball_active)
+    return _solution(problem, found, found.point.C, in_ball=True)
 
 
 def _terms(
@@ -185,11 +204,14 @@ def _thresholds(b: float, fit_intercept: bool) -> Array:
 
 
 def _solution(
-    problem: HingeProblem, found: DCSolution[Any], C: float, ball_active: bool
+    problem: HingeProblem, found: DCSolution[Any], C: float, *, in_ball: bool = False
 ) -> RampSolution:
     point: HingePoint = found.point
     step = point.step
     assert step is not None
+    terms = problem.terms
+    if in_ball:
+        terms = replace(terms, weight=C * terms.weight)
     has_intercept = len(point.threshold) > 0
     return RampSolution(
         c=point.c,
@@ -199,7 +221,7 @@ def _solution(
         a=step.a,
         clipped=problem.pattern(point),
         C=C,
-        ball_active=ball_active,
+        ball_active=in_ball and found.point.ball_active,
         objective=found.objective,
         objective_path=found.objective_path,
         gap=found.gap,
@@ -207,6 +229,9 @@ def _solution(
         n_outer=found.n_outer,
         n_iter=found.n_iter,
         converged=found.converged,
+        w=step.w,
+        certificate=certificate_of(terms, found.pattern, point),
+        in_ball=in_ball,
     )
 
 
@@ -281,7 +306,7 @@ class _PenaltySearch:
         self.last, self.last_C = point, C
         if point.step is not None:
             self.steps += point.step.n_iter
-        return float(np.sqrt(max(float(point.c @ point.g), 0.0)))
+        return float(np.sqrt(max(point.squared_norm, 0.0)))
 
     def run(self, C: float) -> _BallPoint:
         low = high = C

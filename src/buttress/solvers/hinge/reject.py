@@ -30,6 +30,7 @@ from buttress.solvers.hinge._double_ramp import (
     DoubleRampSolution,
     with_exact_thresholds,
 )
+from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
 from buttress.solvers.hinge.dc import minimize_dc
 from buttress.solvers.hinge.hinges import HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelSource
@@ -59,10 +60,16 @@ class StackedHingeSolution:
         ``1/2 ||g||^2 + C sum loss``.
     gap : float
         Exact duality gap.
+    violation : float
+        Violation of the optimality conditions, on the scale of f.
     n_iter : int
         Pair steps.
     converged : bool
         Whether the tolerance was reached.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features.
+    certificate : Certificate
+        Judges models; see `worth`.
     """
 
     c: Array
@@ -71,8 +78,16 @@ class StackedHingeSolution:
     b_interval: Array
     objective: float
     gap: float
+    violation: float
     n_iter: int
     converged: bool
+    w: Array | None
+    certificate: Certificate
+
+    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
+        """Objective, gap and violation of a model with these row values, bias and norm."""
+        threshold = np.array([b])[: self.certificate.terms.n_groups]
+        return self.certificate.at(g, threshold, squared_norm)
 
 
 def solve_stacked_hinge(
@@ -131,16 +146,18 @@ def solve_stacked_hinge(
     point = with_exact_thresholds(problem, problem.step(pattern, None, tol), pattern)
     step = point.step
     assert step is not None
-    loss = stacked.loss(point.g, point.threshold)
     return StackedHingeSolution(
         c=point.c,
         g=point.g,
         b=float(point.threshold[0]) if fit_intercept else 0.0,
         b_interval=step.interval[0] if fit_intercept else np.zeros(2),
-        objective=float(0.5 * point.c @ point.g) + loss,
+        objective=problem.objective(point),
         gap=step.gap,
+        violation=step.violation,
         n_iter=step.n_iter,
         converged=step.converged,
+        w=step.w,
+        certificate=certificate_of(stacked, pattern, point),
     )
 
 

@@ -13,6 +13,8 @@ hold the free variables and the worst violators. A pair step costs O(block) inst
 kernel rows of a block are used once per block instead of once per step, and rows that sit at
 their bounds cost nothing (this is the shrinking). When the pair steps have cost as much as one
 linear system in the free variables, that system is solved: a Newton step, clipped at the box.
+Where that takes long (kernels of low rank) or rounding ends it too early (wide boxes, features
+far from one), an interior point goes on (`buttress.solvers.boxqp.group_sums`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array, IntArray
+from buttress.solvers.hinge._interior_finish import (
+    interior_first,
+    interior_point,
+    work_before_interior,
+)
 from buttress.solvers.hinge._smo_descent import Descent
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
@@ -31,6 +38,12 @@ from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
 _STIFF = 1000.0
 _GROWTH = 10.0
 _ROUGH = 1e-2
+# Violations that rounding leaves are accepted up to this part of the largest score.
+_COARSE = 1e-8
+# Work on what the interior point leaves, as a multiple of its own.
+_POLISH = 4.0
+# With features an interior point is asked for violations above this (or `tol`).
+_FINE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +57,7 @@ class BoxSolution:
     c : array of shape (n,)
         Signed coefficients of the rows, ``c_i = sum_{i(j) = i} s_j a_j``.
     g : array of shape (n,)
-        ``K c``, recomputed in float64.
+        ``K c``, recomputed in float64; where there is a vector `w`, its values.
     threshold : array of shape (n_groups,)
         The multiplier of every group's constraint: the midpoint of its interval, or the finite
         end when the other is infinite.
@@ -61,6 +74,11 @@ class BoxSolution:
         Pair steps taken.
     converged : bool
         Whether `tol` was reached.
+    w : array of shape (p,) or None
+        The function as a vector, where the kernel has features: ``sum_i c_i x_i``, or a point
+        that is optimal beyond the digits of that sum.
+    square : float
+        ``c'Kc``.
     """
 
     a: Array
@@ -73,6 +91,8 @@ class BoxSolution:
     violation: float
     n_iter: int
     converged: bool
+    w: Array | None = None
+    square: float = 0.0
 
 
 def solve_box_qp(
@@ -131,25 +151,85 @@ def solve_box_qp(
     problem = BoxProblem(as_kernel_rows(K), sign, linear, lower, upper, row, group)
     descent = Descent(problem)
     steps = 0
+    allowance = work_before_interior(problem)
     if start is None and problem.stiffness > _STIFF:
-        state, steps = _from_smaller_boxes(problem, tol, max_iter)
+        if interior_first(problem):
+            allowance = 0.0
+            state = problem.starting_state(None, None)
+        else:
+            state, steps = _from_smaller_boxes(problem, tol, max_iter, allowance)
     else:
         state = problem.starting_state(start, start_g)
-    steps += descent.run(state, tol, max_iter - steps)
+    steps += descent.run(state, tol, max_iter - steps, allowance)
+    if descent.exhausted and allowance > 0.0 and np.isfinite(allowance):
+        # Now that it matters, find out the rank: where it is high the interior point costs more.
+        problem.K.points()
+        more = work_before_interior(problem) - allowance
+        if more > allowance:
+            steps += descent.run(state, tol, max_iter - steps, more)
+    solution = _refined(problem, descent, state, tol, steps, max_iter, allowance)
+    short = solution.violation > _wanted(problem, solution, tol)
+    if short and solution.n_iter < max_iter and np.isfinite(allowance):
+        solution = _by_interior_point(problem, descent, solution, tol, max_iter)
+    return solution
+
+
+def _wanted(problem: BoxProblem, solution: BoxSolution, tol: float) -> float:
+    """What to go on for: where there is a vector, its values are not bound by rounding."""
+    if solution.w is not None:
+        return max(tol, _FINE)
+    return 2.0 * problem.reachable(tol, solution.c, solution.g)
+
+
+def _acceptable(problem: BoxProblem, tol: float, c: Array, g: Array) -> float:
+    """`tol`, or what rounding allows; but not where rounding spoils the scores themselves."""
+    largest = 1.0 + float(np.abs(g).max(initial=0.0))
+    return max(tol, min(problem.reachable(tol, c, g), _COARSE * largest))
+
+
+def _refined(
+    problem: BoxProblem,
+    descent: Descent,
+    state: State,
+    tol: float,
+    steps: int,
+    max_iter: int,
+    allowance: float,
+) -> BoxSolution:
+    """Certify; sums kept up to date drift by rounding, so a second look starts from exact ones."""
     solution = _certified(problem, state, tol, steps)
-    # Sums kept up to date drift by rounding; a second look starts from exact ones.
     while solution.violation > problem.reachable(tol, solution.c, solution.g) and steps < max_iter:
-        state = State(problem.sign * solution.a, solution.c, solution.g.copy())
-        more = descent.run(state, 0.5 * tol, max_iter - steps)
-        steps += max(1, more)
-        refined = _certified(problem, state, tol, steps)
-        if refined.violation >= solution.violation:
+        if descent.exhausted:
             break
+        state = State(problem.sign * solution.a, solution.c, problem.K.times(solution.c))
+        steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
+        refined = _certified(problem, state, tol, steps)
+        # Where no more than a third is gained rounding, or the interior point, has the word.
+        if refined.violation >= 0.7 * solution.violation:
+            return refined if refined.violation < solution.violation else solution
         solution = refined
     return solution
 
 
-def _from_smaller_boxes(problem: BoxProblem, tol: float, max_iter: int) -> tuple[State, int]:
+def _by_interior_point(
+    problem: BoxProblem, descent: Descent, solution: BoxSolution, tol: float, max_iter: int
+) -> BoxSolution:
+    """The better of `solution` and what the interior point finds."""
+    b, w, n_iter = interior_point(problem)
+    steps = solution.n_iter + n_iter
+    if problem.K.features is not None:
+        found = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
+        return found if found.gap < solution.gap else solution
+    state = problem.starting_state(problem.sign * b, None)
+    more = _POLISH * work_before_interior(problem)
+    steps += descent.run(state, tol, max_iter - steps, more)
+    found = _refined(problem, descent, state, tol, steps, max_iter, more)
+    return found if found.violation < solution.violation else solution
+
+
+def _from_smaller_boxes(
+    problem: BoxProblem, tol: float, max_iter: int, allowance: float
+) -> tuple[State, int]:
     """A start from problems whose boxes grow to this one's; also the pair steps taken.
 
     Pair steps that are short against the box take very many to find which variables end at
@@ -163,19 +243,32 @@ def _from_smaller_boxes(problem: BoxProblem, tol: float, max_iter: int) -> tuple
     rough = max(tol, _ROUGH * float(np.abs(problem.q).max(initial=0.0)))
     for level in range(levels, 0, -1):
         small = problem.in_smaller_boxes(_GROWTH**-level)
-        steps += Descent(small).run(state, rough, max_iter - steps)
+        steps += Descent(small).run(state, rough, max_iter - steps, allowance / levels)
         state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
     return state, steps
 
 
-def _certified(problem: BoxProblem, state: State, tol: float, steps: int) -> BoxSolution:
-    """The point with what is near a bound on it, and everything recomputed from there."""
+def _certified(
+    problem: BoxProblem, state: State, tol: float, steps: int, w: Array | None = None
+) -> BoxSolution:
+    """The point with what is near a bound on it, and everything recomputed from there.
+
+    The gap between the values of a vector `w` and the variables b is the sum of their
+    complementarity and ``1/2 ||w - sum_j b_j x_j||^2``.
+    """
     b = state.b
     b = np.where(b <= problem.lower + problem.slack, problem.lower, b)
     b = np.where(b >= problem.upper - problem.slack, problem.upper, b)
     c = problem.row_sums(b)
-    g = problem.K.times(c)
+    own = g = problem.K.times(c)
+    apart, square = 0.0, float(c @ own)
+    features = problem.K.features
+    if features is not None:
+        vector: Array = features.T @ c
+        w = vector if w is None else w
+        square = float(vector @ vector)
+        g, apart = features @ w, 0.5 * float(np.sum((w - vector) ** 2))
     violation = problem.violation(State(b, c, g))
     interval = problem.best[:-1].copy()
     interval[interval <= -1e299] = -np.inf
@@ -190,11 +283,13 @@ def _certified(problem: BoxProblem, state: State, tol: float, steps: int) -> Box
         g=g,
         threshold=threshold,
         interval=np.sort(interval, axis=1),
-        objective=float(0.5 * c @ g + problem.q @ b),
-        gap=float(gap.sum()),
+        objective=0.5 * square + float(problem.q @ b),
+        gap=float(gap.sum()) + apart,
         violation=violation,
         n_iter=steps,
-        converged=violation <= 2.0 * problem.reachable(tol, c, g),
+        converged=violation <= 2.0 * _acceptable(problem, tol, c, g),
+        w=w,
+        square=square,
     )
 
 

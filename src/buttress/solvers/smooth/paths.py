@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -92,29 +91,6 @@ class Paths:
             None if self.given_scores is None else self.given_scores[problems],
             None if refine is None else lambda q, index, tol: refine(first + q, index, tol),
         )
-
-
-def in_threads(function: Callable[[int], Any], items: Sequence[int], n_threads: int) -> list[Any]:
-    """``[function(item) for item in items]``, divided among threads, this one among them."""
-    if n_threads == 1 or len(items) == 1:
-        return [function(item) for item in items]
-    waiting = deque(enumerate(items))
-    found: list[Any] = [None] * len(items)
-
-    def work() -> None:
-        while waiting:
-            try:
-                place, item = waiting.popleft()
-            except IndexError:  # another thread was faster
-                return
-            found[place] = function(item)
-
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        others = [pool.submit(work) for _ in range(n_threads - 1)]
-        work()
-        for other in others:
-            other.result()
-    return found
 
 
 def in_pool(pool: ThreadPoolExecutor, function: Callable[[int], Any], count: int) -> list[Any]:

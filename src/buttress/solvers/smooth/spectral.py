@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import SmoothLoss, require
 from buttress.solvers.smooth._newton_path import Found
 from buttress.solvers.smooth.columns.driver import batched
 from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
-from buttress.solvers.smooth.paths import Paths, in_threads
+from buttress.solvers.smooth.paths import Paths
 
 __all__ = ["Paths", "polish", "solve_problems"]
 

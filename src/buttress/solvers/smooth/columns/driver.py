@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import tail_exponent
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
-from buttress.solvers.smooth.paths import Paths, in_threads
+from buttress.solvers.smooth.paths import Paths
 
 # Every so many penalties are solved first; then those between them.
 _STRIDES = (6, 1)

@@ -1,0 +1,98 @@
+"""Store the models of the hinge machines, and certify the numbers that were stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.classifiers.training import TrainingSet
+from buttress.kernels import Kernel
+
+# Residuals that rounding of the stored numbers leaves are no reason to warn, up to this part of
+# the largest score (and gaps up to this part of the objective).
+_ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
+# Rows against support vectors are formed in blocks of about this many entries.
+_BLOCK_ENTRIES = 4_000_000
+
+
+def store_hinge_models(
+    model: Any, data: TrainingSet, kernel: Kernel, solutions: Sequence[Any], tol: float
+) -> list[Any]:
+    """Keep the expansions of the solutions; return them with the stored model's certificates.
+
+    Parameters
+    ----------
+    model : BaseKernelClassifier
+    data : TrainingSet
+    kernel : Kernel
+    solutions : sequence of RampSolution, DoubleRampSolution or StackedHingeSolution
+        One per binary problem.
+    tol : float
+        What they were solved to, on the scale of f.
+
+    Returns
+    -------
+    list
+        With objective, gap and violation computed in float64 from ``coef_`` or ``dual_coef_``
+        and ``intercept_``; ``converged`` only where both meet the tolerance.
+    """
+    intercept = np.array([solution.b for solution in solutions])
+    vectors = [solution.w for solution in solutions if solution.w is not None]
+    coef = np.array(vectors) if vectors else None
+    if coef is not None and kernel.center is not None:
+        intercept = intercept - coef @ kernel.center.astype(np.float64)
+    dual = np.array([solution.c for solution in solutions])
+    model._store_expansion(data, kernel, dual, intercept, coef)
+    rounding = _ROUNDING[np.dtype(model.intercept_.dtype)]
+    exact = model.intercept_.dtype == np.float64 and not hasattr(model, "coef_")
+    if not exact:
+        values, norms = _stored_values(model, data)
+    found = []
+    for k, solution in enumerate(solutions):
+        if not exact:
+            b = _bias(model, k)
+            worth = solution.worth(values[:, k] - b, b, norms[k])
+            solution = replace(
+                solution, objective=worth.objective, gap=worth.gap, violation=worth.violation
+            )
+        largest = 1.0 + float(np.abs(solution.g + solution.b).max(initial=0.0))
+        met = solution.violation <= max(2.0 * tol, rounding * largest)
+        met = met and solution.gap <= max(tol, rounding) * (1.0 + abs(solution.objective))
+        found.append(replace(solution, converged=bool(solution.converged and met)))
+    return found
+
+
+def _bias(model: Any, k: int) -> float:
+    """The stored bias, for rows taken from the kernel's center."""
+    b = float(model.intercept_[k])
+    center = model.kernel_.center
+    if hasattr(model, "coef_") and center is not None:
+        b += float(model.coef_[k].astype(np.float64) @ center.astype(np.float64))
+    return b
+
+
+def _stored_values(model: Any, data: TrainingSet) -> tuple[Array, Array]:
+    """Scores of the training rows by the stored numbers in float64, and squared norms."""
+    intercept = model.intercept_.astype(np.float64)
+    if hasattr(model, "coef_"):
+        coef = model.coef_.astype(np.float64)
+        return np.asarray(data.X.astype(np.float64) @ coef.T) + intercept, np.sum(coef**2, axis=1)
+    dual = model.dual_coef_.astype(np.float64)
+    # where the support vectors stand among the rows of `data`
+    used = np.flatnonzero(np.isin(data.rows, model.support_))
+    n = len(data.codes)
+    values = np.empty((n, len(dual)))
+    support = data.X[used].astype(np.float64)
+    step = max(1, _BLOCK_ENTRIES // max(1, len(used)))
+    for start in range(0, n, step):
+        block = data.X[start : start + step].astype(np.float64)
+        if len(used) == 0:
+            values[start : start + step] = 0.0
+            continue
+        K = block[:, used] if model._precomputed else model.kernel_(block, support)
+        values[start : start + step] = K @ dual.T
+    return values + intercept, np.asarray(np.sum(dual * values[used].T, axis=1))

@@ -1,0 +1,277 @@
+"""Interior point for a box problem over points, with prescribed sums of groups of variables.
+
+The problem, over variables ``b_j`` that weigh the points ``x_{i(j)}``, and its dual::
+
+    min_b  1/2 || sum_j b_j x_{i(j)} ||^2 + q'b     s.t.  l <= b <= u,  sum_{j in k} b_j = e_k
+    max    over a vector w and one multiplier per group of a sum of hinges of x_{i(j)} . w
+
+Both are carried along: ``w`` is a variable of its own and not recomputed as ``sum b_j x_j``, so
+that the values ``x . w`` keep their digits where that sum loses them by cancellation (wide boxes,
+features far from one). The number of steps hardly depends on the conditioning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from buttress._arrays import Array, BoolArray, IntArray
+
+# Complementarity below this part of the objective is rounding.
+_GAP = 1e-14
+_RESIDUAL = 1e-12
+# A step this short, or so many in a row without a smaller complementarity, end the search.
+_SHORTEST = 1e-9
+_PATIENCE = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SumsResult:
+    """A near-minimiser strictly inside its box, and the dual point beside it.
+
+    Attributes
+    ----------
+    b : array of shape (m,)
+        The variables.
+    w : array of shape (r,)
+        The dual vector; equals ``sum_j b_j x_{i(j)}`` up to rounding.
+    multiplier : array of shape (n_groups,)
+        Of the sums.
+    low_force, high_force : arrays of shape (m,)
+        Multipliers of the bounds: a variable belongs to the bound whose force exceeds its
+        distance from it.
+    n_iter : int
+        Steps; each costs ``m r^2`` operations.
+    """
+
+    b: Array
+    w: Array
+    multiplier: Array
+    low_force: Array
+    high_force: Array
+    n_iter: int
+
+
+def minimise_with_sums(
+    points: Array,
+    q: Array,
+    lower: Array,
+    upper: Array,
+    row: IntArray,
+    group: IntArray,
+    sums: Array,
+    *,
+    max_iter: int = 100,
+) -> SumsResult:
+    """Mehrotra's predictor-corrector method.
+
+    Parameters
+    ----------
+    points : array of shape (n, r)
+        The points as rows of features.
+    q, lower, upper : arrays of shape (m,)
+        The linear part and the box; a variable with ``lower == upper`` stays there.
+    row, group : integer arrays of shape (m,)
+        The point of every variable, and its group: 0, 1, ... or -1 for none.
+    sums : array of shape (n_groups,)
+    max_iter : int
+
+    Returns
+    -------
+    SumsResult
+
+    Examples
+    --------
+    >>> points = np.array([[1.0], [-1.0]])  # two support vectors, box [0, 10] and [-10, 0]
+    >>> found = minimise_with_sums(
+    ...     points, np.array([-1.0, 1.0]), np.array([0.0, -10.0]), np.array([10.0, 0.0]),
+    ...     np.arange(2), np.zeros(2, dtype=int), np.zeros(1))
+    >>> np.round(found.b, 6), np.round(found.w, 6)
+    (array([ 0.5, -0.5]), array([1.]))
+    """
+    free = upper > lower
+    if not free.any():
+        m, k = len(q), len(sums)
+        w = points.T @ np.bincount(row, weights=lower, minlength=len(points))
+        return SumsResult(lower.copy(), w, np.zeros(k), np.zeros(m), np.zeros(m), 0)
+    search = _Search(points, q, lower, upper, row, group, sums, free)
+    return search.run(max_iter)
+
+
+class _Search:
+    """One run; variables whose box is a point are part of the constants."""
+
+    def __init__(
+        self,
+        points: Array,
+        q: Array,
+        lower: Array,
+        upper: Array,
+        row: IntArray,
+        group: IntArray,
+        sums: Array,
+        free: BoolArray,
+    ) -> None:
+        self.points, self.free, self.whole = points, free, lower
+        self.q, self.lower, self.upper = q[free], lower[free], upper[free]
+        self.row, self.group = row[free], group[free]
+        n = len(points)
+        self.fixed = np.asarray(np.bincount(row[~free], lower[~free], n), dtype=np.float64)
+        self.groups = [np.flatnonzero(self.group == k) for k in range(len(sums))]
+        self.loose = np.flatnonzero(self.group < 0)
+        held = [lower[~free & (group == k)].sum() for k in range(len(sums))]
+        self.sums = np.asarray(sums, dtype=np.float64) - np.array(held, dtype=np.float64)
+
+    def run(self, max_iter: int) -> SumsResult:
+        s = 0.5 * (self.upper - self.lower)
+        t = s.copy()
+        w = np.zeros(self.points.shape[1])
+        multiplier = np.zeros(len(self.groups))
+        # The forces of the dual point zero, where they are the margins.
+        unit = max(float(np.abs(self.q).mean()), 1e-3 * self._spread())
+        zl, zu = np.maximum(self.q, 0.0) + unit, np.maximum(-self.q, 0.0) + unit
+        best = (s, t, w, multiplier, zl, zu)
+        smallest, waited, n_iter = np.inf, 0, 0
+        while n_iter < max_iter:
+            gap = float(s @ zl + t @ zu)
+            step = _NewtonStep(self, s, t, zl, zu, w, multiplier)
+            total = gap + step.infeasibility
+            if total < smallest:
+                best = (s, t, w, multiplier, zl, zu)
+                smallest, waited = total, 0
+            else:
+                waited += 1
+            size = 0.5 * float(w @ w) + abs(float(self.q @ self._b(s, t)))
+            if total <= _GAP * size or waited > _PATIENCE or not step.factorise():
+                break
+            n_iter += 1
+            change = step.corrected(gap)
+            ds, dw, dm, dl, du = change
+            length = min(1.0, 0.995 * _longest((s, ds), (t, -ds), (zl, dl), (zu, du)))
+            if not (np.isfinite(length) and length > _SHORTEST):
+                break
+            s, t = s + length * ds, t - length * ds
+            w, multiplier = w + length * dw, multiplier + length * dm
+            zl, zu = zl + length * dl, zu + length * du
+        return self._result(best, n_iter)
+
+    def _spread(self) -> float:
+        return float(np.abs(self.points).max(initial=0.0))
+
+    def _b(self, s: Array, t: Array) -> Array:
+        """The variables, from the nearer bound."""
+        return np.asarray(np.where(s < t, self.lower + s, self.upper - t))
+
+    def _result(self, best: tuple[Array, ...], n_iter: int) -> SumsResult:
+        s, t, w, multiplier, zl, zu = best
+        b = self.whole.copy()
+        b[self.free] = self._b(s, t)
+        low, high = np.zeros(len(b)), np.zeros(len(b))
+        low[self.free], high[self.free] = zl, zu
+        return SumsResult(b, w, multiplier, low, high, n_iter)
+
+
+class _NewtonStep:
+    """The linear system at one point: residuals, its factor, and directions.
+
+    With ``theta = zl / s + zu / t`` the multipliers are eliminated first, which centres the
+    points of every group with the weights ``1 / theta``; what is left is one plus the scatters.
+    """
+
+    def __init__(
+        self, search: _Search, s: Array, t: Array, zl: Array, zu: Array, w: Array, multiplier: Array
+    ) -> None:
+        self.search, self.s, self.t, self.zl, self.zu = search, s, t, zl, zu
+        points, row = search.points, search.row
+        b = search._b(s, t)
+        force = (points @ w)[row] + search.q
+        for k, members in enumerate(search.groups):
+            force[members] += multiplier[k]
+        self.residual = zl - zu - force
+        self.missing = np.array(
+            [e - b[mine].sum() for e, mine in zip(search.sums, search.groups, strict=True)]
+        )
+        weights = np.bincount(row, weights=b, minlength=len(points)) + search.fixed
+        self.vector = points.T @ weights - w
+        off = float(np.abs(self.residual) @ (s + t)) + float(
+            np.abs(self.missing) @ np.abs(multiplier)
+        )
+        self.infeasibility = off + 0.5 * abs(float(self.vector @ (self.vector + 2.0 * w)))
+
+    def factorise(self) -> bool:
+        """Form and factorise the system; False when rounding has made it indefinite."""
+        search = self.search
+        self.inverse = 1.0 / (self.zl / self.s + self.zu / self.t)
+        r = search.points.shape[1]
+        system = np.eye(r)
+        self.blocks: list[tuple[IntArray, Array, Array, float]] = []
+        for members in [*search.groups, search.loose]:
+            if len(members) == 0:
+                continue
+            phi = self.inverse[members]
+            x = search.points[search.row[members]]
+            total = float(phi.sum())
+            centre = np.zeros(r) if members is search.loose else (phi @ x) / total
+            x = x - centre
+            scaled = x * np.sqrt(phi)[:, None]
+            system += scaled.T @ scaled
+            self.blocks.append((members, x, centre, total))
+        try:
+            self.factor = linalg.cho_factor(system, lower=True, check_finite=False)
+        except (linalg.LinAlgError, ValueError):
+            return False
+        return True
+
+    def corrected(self, gap: float) -> tuple[Array, Array, Array, Array, Array]:
+        """The predictor, then the corrector that aims at the centre it points to."""
+        zero = np.zeros_like(self.s)
+        ds, _, _, dl, du = self._direction(zero, zero)
+        length = min(1.0, _longest((self.s, ds), (self.t, -ds), (self.zl, dl), (self.zu, du)))
+        after = float((self.s + length * ds) @ (self.zl + length * dl))
+        after += float((self.t - length * ds) @ (self.zu + length * du))
+        centre = (after / gap) ** 3 * gap / (2 * len(self.s))
+        return self._direction(centre - ds * dl, centre + ds * du)
+
+    def _direction(self, tl: Array, tu: Array) -> tuple[Array, Array, Array, Array, Array]:
+        search = self.search
+        right = self.residual + tl / self.s - self.zl - (tu / self.t - self.zu)
+        forward = self.vector.copy()
+        means = []
+        for k, (members, x, centre, total) in enumerate(self.blocks):
+            phi = self.inverse[members]
+            loose = members is search.loose
+            mean = 0.0 if loose else float(phi @ right[members]) / total
+            means.append(mean)
+            forward += x.T @ (phi * (right[members] - mean))
+            if not loose:
+                forward += centre * self._missing(k)
+        dw = linalg.cho_solve(self.factor, forward, check_finite=False)
+        db = np.empty_like(right)
+        dm = np.zeros(len(search.groups))
+        for k, (members, x, centre, total) in enumerate(self.blocks):
+            extra = 0.0
+            if members is not search.loose:
+                extra = self._missing(k) / total
+                dm[self._number(members)] = means[k] - float(centre @ dw) - extra
+            db[members] = self.inverse[members] * (right[members] - means[k] - x @ dw + extra)
+        dl = tl / self.s - self.zl - self.zl / self.s * db
+        du = tu / self.t - self.zu + self.zu / self.t * db
+        return db, dw, dm, dl, du
+
+    def _number(self, members: IntArray) -> int:
+        return next(k for k, mine in enumerate(self.search.groups) if mine is members)
+
+    def _missing(self, block: int) -> float:
+        return float(self.missing[self._number(self.blocks[block][0])])
+
+
+def _longest(*pairs: tuple[Array, Array]) -> float:
+    """The longest step that keeps every first entry non-negative along its second."""
+    longest = np.inf
+    for value, change in pairs:
+        falling = change < 0
+        if falling.any():
+            longest = min(longest, float((-value[falling] / change[falling]).min()))
+    return longest
