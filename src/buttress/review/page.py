@@ -264,7 +264,7 @@ class ReviewPage:
         rows = await run_in_threadpool(
             lambda: [
                 tuple(map(for_spreadsheet, (store.item(d.item).key, d.reviewer, d.verdict)))
-                + tuple(map(for_spreadsheet, (d.label or "", d.at, d.note)))
+                + tuple(map(for_spreadsheet, ("" if d.label is None else d.label, d.at, d.note)))
                 for d in store.decisions()
             ]
         )
