@@ -253,10 +253,11 @@ def test_the_demo_compares_finds_wrong_labels_and_reports(tmp_path, capsys):
     assert run("demo", "--out", report, "--repeats", 2, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     by_kind = {each["model"]: each for each in result["models"]}
-    assert {"svc", "ramp", "reject"} <= set(by_kind)
+    assert {"svc", "noise-aware", "abstaining"} <= set(by_kind)
     assert all(each["low"] <= each["risk"] <= each["high"] for each in by_kind.values())
     assert by_kind["svc"]["risk_against_svc"] == {"value": 0.0, "low": 0.0, "high": 0.0}
-    assert by_kind["reject"]["answered"] < 1.0 == by_kind["ramp"]["answered"]
+    assert by_kind["abstaining"]["answered"] < 1.0 == by_kind["noise-aware"]["answered"]
+    assert by_kind["noise-aware"]["error"] < by_kind["svc"]["error"]
     assert min(each["accuracy"] for each in by_kind.values()) > 0.85
     assert result["suspects"]["precision"] > 0.7
     assert result["suspects"]["recall"] > 0.5

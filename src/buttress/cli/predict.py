@@ -20,6 +20,7 @@ from buttress.cli._inputs import (
     DecimalMark,
     as_table_model,
     existing_file,
+    fingerprint,
     guard_files,
     load_model,
     names,
@@ -109,9 +110,10 @@ def predict(
         message += f", {unanswered} with missing values"
     if known:
         message += (
-            f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r} in the "
-            "file, which says little if the model was trained on it"
+            f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r} in the file"
         )
+        if getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data):
+            message += ", which the model was trained on: new rows will fare worse"
     say.note(message + (f"; wrote {out}" if out else ""))
 
 
