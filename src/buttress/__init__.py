@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Norma,
         PARampClassifier,
         RampClassifier,
+        TwoStageRejector,
         UncertaintySetClassifier,
     )
     from buttress.model_selection import (
@@ -51,6 +52,7 @@ _HOME = {
     "DoubleHingeClassifier": "classifiers",
     "GeneralizedHingeClassifier": "classifiers",
     "ChowRejector": "classifiers",
+    "TwoStageRejector": "classifiers",
     "UncertaintySetClassifier": "classifiers",
     "UncertaintySetClassifierCV": "model_selection",
     "MinimaxProbabilityMachine": "classifiers",
@@ -80,6 +82,7 @@ __all__ = [
     "RademacherSelector",
     "RampClassifier",
     "RampClassifierCV",
+    "TwoStageRejector",
     "UncertaintySetClassifier",
     "UncertaintySetClassifierCV",
     "__version__",

@@ -177,4 +177,4 @@ def test_accuracy_on_the_training_file_says_so(folder, tmp_path, capsys):
         assert main([str(word) for word in words]) == 0
         said = capsys.readouterr().err
         assert "of the answers agree with 'y' in the file" in said
-        assert ("trained on, which says little" in said) == seen
+        assert ("which the model was trained on: new rows will fare worse" in said) == seen

@@ -11,6 +11,7 @@ _HOME = {
     "LeakyHockeyStickClassifier": "leaky_hockey_stick",
     "MinimaxProbabilityMachine": "minimax_probability_machine",
     "RampClassifier": "ramp",
+    "TwoStageRejector": "two_stage",
     "UncertaintySetClassifier": "uncertainty_set",
     **dict.fromkeys(online.__all__, "online"),
 }

@@ -191,6 +191,11 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     def _solve_all(self, data: TrainingSet) -> tuple[TrainingSet, list[Any]]:
         """Train, and store everything that all such machines share."""
         everything = data
+        if getattr(self, "costs", None) is not None and data.n_problems > 1:
+            raise ValueError(
+                f"costs of {type(self).__name__} are for two classes, and y has "
+                f"{len(data.classes)}: put ChowRejector(costs=...) around a classifier."
+            )
         precomputed = self.kernel == "precomputed"
         held: IntArray | None = None
         if self.target_coverage is not None:

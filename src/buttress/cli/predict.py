@@ -109,13 +109,11 @@ def predict(
     if unanswered:
         message += f", {unanswered} with missing values"
     if known:
-        message += f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r}"
-        trained_on = getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data)
         message += (
-            " in the file that the model was trained on, which says little: new rows fare worse"
-            if trained_on
-            else " in the file"
+            f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r} in the file"
         )
+        if getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data):
+            message += ", which the model was trained on: new rows will fare worse"
     say.note(message + (f"; wrote {out}" if out else ""))
 
 
