@@ -35,7 +35,7 @@ def test_the_plan_fits_the_budget_where_there_is_a_choice(rows, budget, classes)
     for kind in KINDS:
         final = plan.final(kind, sizes[-1])
         assert final.rows <= rows
-        assert final.seconds <= max(0.5 * budget, plan.fit_seconds(kind, sizes[-1]))
+        assert final.seconds <= 0.7 * budget or final.rows == sizes[-1]
         assert final.components is None or 100 <= final.components <= 1000
 
 

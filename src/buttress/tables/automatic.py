@@ -15,7 +15,14 @@ from buttress._arrays import IntArray
 from buttress.model_selection.candidates import Request, make_candidate, settled
 from buttress.model_selection.judging import Judged, answers_of
 from buttress.model_selection.measures import Measure
-from buttress.model_selection.planning import MOST_EXACT_ROWS, FinalFit, Planner
+from buttress.model_selection.planning import (
+    MOST_EXACT_ROWS,
+    MOST_TUNING_ROWS,
+    PENALTIES,
+    FinalFit,
+    Planner,
+    spoken,
+)
 from buttress.model_selection.racing import YARDSTICK, Race, race, sample_rows
 from buttress.model_selection.titles import TITLES
 from buttress.tables.classifier import TableClassifier
@@ -227,7 +234,7 @@ def _reason(found: Race, chosen: str, measure: Measure) -> str:
 def _describe(final: FinalFit, n_rows: int, title: str) -> str:
     rows = f"all {n_rows} rows" if final.rows == n_rows else f"{final.rows} of {n_rows} rows"
     how = f"{final.components} landmarks" if final.components else "the exact kernel"
-    return f"fitting {title} to {rows} with {how}, about {final.seconds:.0f} s a fit"
+    return f"fitting {title} to {rows} with {how}: about {spoken(final.seconds)}"
 
 
 def _assembled(
@@ -256,7 +263,7 @@ def _fit_larger(
     rng = np.random.default_rng(request.seed)
     shuffled = rng.permutation(rows)
     n_held = min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT)
-    held, train = np.sort(shuffled[:n_held]), shuffled[n_held:]
+    held, train = np.sort(shuffled[:n_held]), shuffled[n_held : n_held + MOST_TUNING_ROWS]
     X_train, X_held = encode(train, held)
     tried: list[tuple[float, Any, Judged]] = []
     for values in _larger_grid(estimator, len(found.rows) / len(rows)):
@@ -279,7 +286,8 @@ def _larger_grid(estimator: Any, share: float) -> list[dict[str, float]]:
     if "alpha" in parameters:
         return [{"alpha": parameters["alpha"] * factor} for factor in _ALPHA_FACTORS]
     if "C" in parameters:
-        return [{"C": float(parameters["C"] * factor)} for factor in np.geomspace(share, 3.0, 4)]
+        factors = np.geomspace(share, 3.0, PENALTIES)
+        return [{"C": float(parameters["C"] * factor)} for factor in factors]
     if "radius" in parameters:
         return [{"radius": parameters["radius"] * factor} for factor in _RADIUS_FACTORS]
     return [{}]
