@@ -64,7 +64,7 @@ def rows_of(size: int) -> pd.DataFrame:
 def write(frame: pd.DataFrame, path: Path) -> Path:
     """As Parquet when it is large, else as CSV."""
     if len(frame) > 100_000:
-        frame.to_parquet(path.with_suffix(".parquet"))
+        frame.to_parquet(path.with_suffix(".parquet"), index=False)
         return path.with_suffix(".parquet")
     frame.to_csv(path.with_suffix(".csv"), index=False)
     return path.with_suffix(".csv")

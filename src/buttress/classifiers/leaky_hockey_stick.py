@@ -44,10 +44,17 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         check_option("solver", self.solver, SOLVERS)
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        if self.loss is not None and self.solver in ("batched", "mm"):
+        if self.loss is None:
+            return
+        if self.solver == "mm":
             raise ValueError(
-                f"solver={self.solver!r} serves the leaky hockey stick family only: with a loss "
-                "of your own use 'auto' or 'newton'."
+                "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
+                "use 'auto', 'newton' or 'batched'."
+            )
+        if self.solver == "batched" and getattr(self.loss, "scalars", None) is None:
+            raise ValueError(
+                "solver='batched' needs a compiled loss: make it with buttress.losses.ScalarLoss, "
+                "or use 'auto' or 'newton'."
             )
 
     def _dense_order(self, data: TrainingSet) -> int:

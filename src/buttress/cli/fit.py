@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
+from buttress.cli._inputs import (
+    Data,
+    Decimal,
+    DecimalMark,
+    Missing,
+    fingerprint,
+    guard_files,
+    names,
+    read_data,
+)
 from buttress.cli._models import (
     Approximation,
     Metric,
@@ -151,7 +160,7 @@ def fit(
         chosen.model.ignore = names(ignore)
         _print_comparison(say, chosen, measure)
         say.say(_quality(chosen, measure))
-        _save(chosen, read, measure, out, missing=str(missing), folds=folds, seed=seed)
+        _save(chosen, data, read, measure, out, missing=str(missing), folds=folds, seed=seed)
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
             from buttress.model_selection.candidates import Request
@@ -392,6 +401,7 @@ def _noise_rates(chosen: Chosen) -> dict[str, float]:
 
 def _save(
     chosen: Chosen,
+    data: Path,
     read: Data,
     measure: Measure,
     out: Path,
@@ -411,6 +421,7 @@ def _save(
         "missing": missing,
         **({"d": measure.d} if chosen.kind == "reject" else {}),
         **({"chosen because": chosen.why} if len(chosen.race.judged) > 1 else {}),
+        "data sha256": fingerprint(data),
         f"held-out {measure.title}": round(loss.value, 6),
         "fitted to rows": chosen.final.rows,
     }

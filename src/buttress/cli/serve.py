@@ -51,14 +51,16 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
-    jobs: Jobs = -1,
+    jobs: Jobs = 1,
 ) -> None:
     """Serve a model: POST rows to /v1/predict, see /docs for the rest.
 
     Listens on this machine only unless --host says otherwise, and then refuses to start without
     a token. A new model file under the same name is taken up while running, without a lost
     request. With --learn every acknowledged row is on disk, and a killed process resumes
-    exactly. SIGTERM finishes what was taken. --seed is accepted as everywhere.
+    exactly. SIGTERM finishes what was taken. Answers are computed by one thread: for small batches
+    more of them wait for each other; use replicas, or --jobs for large batches. --seed is
+    accepted as everywhere.
 
     **Example:** `buttress serve model.skops --port 8000 --token-file token`
     """
