@@ -44,7 +44,9 @@ def test_scores_equal_a_plain_grid_search():
             theirs.cv_results_["params"], theirs.cv_results_["mean_test_score"], strict=True
         )
     }
-    for p, score in zip(ours.cv_results_["params"], ours.cv_results_["mean_score"], strict=True):
+    for p, score in zip(
+        ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
+    ):
         assert score == pytest.approx(reference[p["C"], p["s"], p["gamma"]])
     # as good as the best, and no rougher than it
     spread = 0.5 * np.sqrt(theirs.best_score_ * (1 - theirs.best_score_) / 120)
@@ -63,7 +65,7 @@ def test_other_scorers_take_the_best_score():
     model = RampClassifierCV(
         Cs=[0.1, 10.0], ss=[-1.0], gammas=[0.2, 2.0], cv=3, scoring="roc_auc"
     ).fit(X, y)
-    assert model.best_score_ == model.cv_results_["mean_score"].max()
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
 
 
 def test_weights_that_raise_the_error_they_should_lower_are_dropped(monkeypatch):

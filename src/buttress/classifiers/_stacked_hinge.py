@@ -16,6 +16,9 @@ from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
+# Of the solver in one of `max_iter` steps: the limit is then one of the same size everywhere.
+_PAIR_STEPS = 10_000
+
 
 class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
@@ -44,7 +47,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         certify_on: str = "held_out",
         noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 10_000_000,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         probability: bool = False,
         random_state: Any = None,
@@ -88,7 +91,8 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         -------
         self
         """
-        _, solutions = self._fit(X, y, sample_weight)
+        self._check_parameters()
+        _, solutions = self._solve_all(self._training_set(X, y, sample_weight))
         self.solver_ = "smo"
         largest = max(float(np.abs(solution.g + solution.b).max()) for solution in solutions)
         # 256 rounding errors of the largest score
@@ -134,5 +138,5 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
             weight=weight,
             fit_intercept=self.fit_intercept,
             tol=tol,
-            max_iter=int(self.max_iter),
+            max_iter=int(self.max_iter) * _PAIR_STEPS,
         )

@@ -10,6 +10,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split
@@ -156,6 +157,7 @@ class ChowRejector(
         check_number("d", self.d, "(0, 0.5]")
         check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
         check_common(self)
+        check_cv(self.cv)  # also where no calibration needs it
         self._check_coverage()
         model = self._model()
         params = self._routed(sample_weight, fit_params)

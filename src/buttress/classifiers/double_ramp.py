@@ -70,8 +70,8 @@ class DoubleRampClassifier(
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
-    max_iter : int, default=100
-        Cap on the outer (concave-convex) steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
@@ -214,7 +214,7 @@ class DoubleRampClassifier(
         certify_on: str = "held_out",
         noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -267,12 +267,11 @@ class DoubleRampClassifier(
         -------
         self
         """
-        self._check_shared()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data, solutions = self._fit(X, y, sample_weight)
+        self._train(X, y, sample_weight)
+        return self
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
         rho = np.array([solution.rho for solution in solutions])
         one = len(solutions) == 1
@@ -282,7 +281,6 @@ class DoubleRampClassifier(
         self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)
         self.solver_ = "smo"
-        return self
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""

@@ -49,8 +49,8 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
-    max_iter : int, default=10_000_000
-        Cap on the pair steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, here of 10 000 pair steps each, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     probability : bool, default=False

@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
@@ -50,8 +50,8 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
     tol : float, default=1e-8
         Bound on the violation of the optimality conditions of every convex step, on the scale
         of f (1e-4 at least for float32 data).
-    max_iter : int, default=100
-        Cap on the outer (concave-convex) steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
@@ -166,7 +166,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-8,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -197,29 +197,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @all_or_nothing
-    @with_probability
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifier:
-        """Learn the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the Gram matrix of the training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data = self._training_set(X, y, sample_weight)
+    def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
         tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
@@ -238,7 +216,6 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self._store_certificates(
             [_Certificate(solution) for solution in solutions], kind="kkt_residual"
         )
-        return self
 
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_number, check_option, check_pairs
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
@@ -125,6 +125,12 @@ class RejectMixin:
     def _check_coverage(self) -> None:
         if self.target_coverage is not None:
             check_number("target_coverage", self.target_coverage, "(0, 1]")
+        # Also without target_risk, which alone uses them.
+        given = vars(self)
+        if "confidence" in given:
+            check_number("confidence", given["confidence"], "(0, 1)")
+            check_option("certify_on", given["certify_on"], ["held_out", "folds"])
+            check_pairs("noise_rates", given["noise_rates"])
 
 
 class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
@@ -173,7 +179,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         values = scores[:, 0] if len(solutions) == 1 else scores
         return judge._labels(values), judge._rejected(values)
 
-    def _check_shared(self) -> None:
+    def _check_parameters(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
         check_number("C", self.C, "(0, inf)")
         check_number("tol", self.tol, "(0, inf)")
@@ -182,10 +188,9 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         self._check_coverage()
         self._check_own()
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+    def _solve_all(self, data: TrainingSet) -> tuple[TrainingSet, list[Any]]:
         """Train, and store everything that all such machines share."""
-        self._check_shared()
-        everything = data = self._training_set(X, y, sample_weight)
+        everything = data
         precomputed = self.kernel == "precomputed"
         held: IntArray | None = None
         if self.target_coverage is not None:

@@ -169,10 +169,10 @@ def promised_risk(fit: Fit) -> Fit:
     """
 
     @functools.wraps(fit)
-    def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         self.__dict__.pop("risk_certificate_", None)
         if self.target_risk is None:
-            return fit(self, X, y, sample_weight)
+            return fit(self, X, y, sample_weight, **params)
         self._check_risk()
         if is_blocks(X):
             raise ValueError(
@@ -184,7 +184,7 @@ def promised_risk(fit: Fit) -> Fit:
         weight = np.ones(len(y))
         if sample_weight is not None:
             weight = weight * np.asarray(sample_weight, dtype=np.float64)
-        refit = _ByWeights(self, fit, X, y, weight)
+        refit = _ByWeights(self, functools.partial(fit, **params), X, y, weight)
         self._fit_with_promise(refit, y, np.flatnonzero(weight > 0))
         if hasattr(self, "rejection_rate_"):
             used = refit.trained

@@ -360,8 +360,8 @@ def _conclude(run: StreamRun, say: Output, out: Path | None) -> None:
         summary["waiting"] = len(run.labels.waiting)
         summary["given_up"] = run.labels.n_given_up
     say.note(
-        f"{summary['rows']} rows answered, {summary['labelled']} learned, "
-        f"{summary['rejected']} rejected; progressive error "
+        f"{summary['rows']} rows answered, {summary['rejected']} lines rejected; the model has "
+        f"learned {summary['labelled']} rows, progressive error "
         f"{100 * (summary['progressive_error'] or 0):.2f} %, "
         f"{summary['support_vectors']} support vectors, {summary['skipped']} labels refused"
     )

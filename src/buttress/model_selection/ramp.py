@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.training import TrainingSet
-from buttress.model_selection._auto_widths import AutoWidths
-from buttress.model_selection._folds import classification_folds
-from buttress.model_selection._kernel_grid import BaseKernelGridCV
-from buttress.model_selection._scaled_grid import ramp_candidates, search_scaled
+from buttress.model_selection._exact import ExactSearch
+from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
+from buttress.model_selection._results import Metadata
+from buttress.model_selection._search import SearchMixin
 from buttress.noise.core.class_noise import class_noise
 from buttress.noise.core.suspects import LabelSuspects
 
@@ -28,7 +26,7 @@ from buttress.noise.core.suspects import LabelSuspects
 _AS_GOOD = 0.25
 
 
-class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
+class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     """Ramp machine with penalty, clipping margin and kernel width chosen by cross-validation.
 
     Parameters
@@ -78,7 +76,10 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     best_score_ : float
         Mean score of the choice over the folds.
     cv_results_ : dict
-        ``params``, ``scores`` (candidates by folds), ``mean_score`` and ``std_error``.
+        As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    best_index_ : int
+        Of the choice in ``cv_results_``.
     best_estimator_ : RampClassifier
         Refitted on all rows. Its fitted attributes (``ignored_``, ``suspect_scores_``,
         ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``n_support_``,
@@ -123,6 +124,8 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     True
     """
 
+    _centres_rows = True
+
     def __init__(
         self,
         *,
@@ -140,7 +143,7 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-8,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -174,47 +177,6 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifierCV:
-        """Search the grid, then refit on all rows with the best values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of the held-out rows.
-
-        Returns
-        -------
-        self
-        """
-        check_option("class_noise", self.class_noise, ["auto", None])
-        combinations = [{"C": C, "s": s} for C in self._penalties() for s in self._margins()]
-        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
-        if scaled is not None:
-            search_scaled(
-                self,
-                scaled,
-                combinations,
-                self._scaled_widths(scaled),
-                ramp_candidates(self),
-                scoring=self.scoring,
-            )
-            self.noise_rates_: dict[Any, float] = {}
-            self.noise_weights_: dict[Any, float] = {}
-        else:
-            # the search runs on a copy whose widths are spelled out
-            search = copy(self)
-            search.gammas = self._widths(X, y, sample_weight)
-            BaseKernelGridCV.fit(search, X, y, sample_weight)
-            for name, value in vars(search).items():
-                if name.endswith("_"):
-                    setattr(self, name, value)
-        self.C_ = float(self.best_params_["C"])
-        self.s_ = float(self.best_params_["s"])
-        return self
-
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.
 
@@ -237,15 +199,15 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
 
     # -- the search ------------------------------------------------------------------------
 
-    def _penalties(self) -> list[float]:
-        return check_values("Cs", self.Cs, "(0, inf)")
+    def _check_parameters(self) -> None:
+        check_option("class_noise", self.class_noise, ["auto", None])
+        check_values("Cs", self.Cs, "(0, inf)")
+        check_values("ss", self.ss, "[-inf, 0]")
 
-    def _margins(self) -> list[float]:
-        return check_values("ss", self.ss, "[-inf, 0]")
-
-    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
-        self._n_rows = len(data.codes)
-        return {"C": self._penalties(), "s": self._margins()}
+    def _combinations(self, search: Any) -> list[dict[str, Any]]:
+        penalties = check_values("Cs", self.Cs, "(0, inf)")
+        margins = check_values("ss", self.ss, "[-inf, 0]")
+        return [{"C": C, "s": s} for C in penalties for s in margins]
 
     def _make_estimator(self, **parameters: Any) -> RampClassifier:
         return RampClassifier(
@@ -261,13 +223,16 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
             **parameters,
         )
 
-    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+    def _mapped_candidates(self, *given: Any) -> Candidates:
+        return ramp_candidates(self, *given)
+
+    def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """The smoothest of the candidates that are as good as the best."""
-        best = float(means.max())
-        n = getattr(self, "_n_rows", None)
-        if self.scoring != "accuracy" or n is None:
+        means = table.mean(axis=1)
+        if self.scoring != "accuracy" or not isinstance(search, ExactSearch):
             return int(np.argmax(means))
-        margin = _AS_GOOD * np.sqrt(max(best * (1.0 - best), 0.0) / n)
+        best = float(means.max())
+        margin = _AS_GOOD * np.sqrt(max(best * (1.0 - best), 0.0) / len(search.labels))
         good = np.flatnonzero(means >= best - margin - 1e-12)
         return int(
             min(
@@ -276,21 +241,32 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
             )
         )
 
-    def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
-        scores = self._held_out(data, K, labels)
+    def _describe(self, candidates: list[dict[str, Any]], table: Array) -> None:
+        self.C_ = float(self.best_params_["C"])
+        self.s_ = float(self.best_params_["s"])
+
+    def _fit_scaled(self, fit: ScaledFit, metadata: Metadata) -> None:
+        super()._fit_scaled(fit, metadata)
+        self.noise_rates_: dict[Any, float] = {}
+        self.noise_weights_: dict[Any, float] = {}
+
+    def _refit_data(self, search: ExactSearch, K: Array, values: dict[str, Any]) -> TrainingSet:
+        data = search.data
+        scores = self._held_out(search, data, K, values)
         found = class_noise(scores, data.codes, data.weight)
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
         factors = found.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
             weighted = replace(data, weight=data.weights * factors[data.codes])
-            if self._as_good(self._held_out(weighted, K, labels), scores, weighted):
+            again = self._held_out(search, weighted, K, values)
+            if self._as_good(again, scores, weighted):
                 data = weighted
             else:
                 factors = np.ones(len(names))
-        super()._refit(data, kernel, K, labels)
         self.noise_rates_ = dict(zip(names, found.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
+        return data
 
     def _as_good(self, new: Array, old: Array, data: TrainingSet) -> bool:
         """Whether `new` scores are as good as `old` ones, by the weighted given labels.
@@ -304,14 +280,15 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         deviation = np.sqrt(old_error * (1.0 - old_error) / len(new))
         return bool(new_error <= old_error + _AS_GOOD * deviation)
 
-    def _held_out(self, data: TrainingSet, K: Array, labels: NDArray[Any]) -> Array:
+    def _held_out(
+        self, search: ExactSearch, data: TrainingSet, K: Array, values: dict[str, Any]
+    ) -> Array:
         """Scores that the chosen candidate gives to rows it was not trained on."""
-        values = {name: v for name, v in self.best_params_.items() if name != "gamma"}
-        scores = np.zeros((len(labels), data.n_problems))
-        for train, test in classification_folds(self.cv, data.X, labels, rows=data.rows):
+        scores = np.zeros((len(search.labels), data.n_problems))
+        for train, test in search.folds:
             model = self._make_estimator(**values).set_params(kernel="precomputed")
             weight = None if data.weight is None else data.weight[train]
-            model.fit(K[np.ix_(train, train)], labels[train], sample_weight=weight)
+            model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
             part = model.decision_function(K[np.ix_(test, train)])
             scores[test] = part.reshape(len(part), -1)
         return scores

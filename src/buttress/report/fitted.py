@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.sections import ClassTable, Coverage, Report
 from buttress.report.suspected import suspects_section
+from buttress.report.truth import true_labels_section
 from buttress.tables import Table
 from buttress.tables.automatic import Chosen
 
@@ -57,11 +59,12 @@ def fit_report(
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
     suspects, flagged = suspects_section(
-        _search_of("ramp", found, encoded, labels[rows], request),
-        encoded,
+        _search_of("ramp", found, encoded, labels[rows], request).suspects(
+            encoded, labels[rows], cv=folds
+        ),
         labels[rows],
         rows,
-        folds,
+        "ramp classifiers",
     )
     loss = measure.estimate(judged)
     points = np.arange(len(rows))
@@ -72,7 +75,7 @@ def fit_report(
     if "leaky" in found.searches:
         path = path_section(found.searches["leaky"])
     return Report(
-        title=f"{data}: {TITLES[chosen.kind]}",
+        title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
             chosen.why[0].upper() + chosen.why[1:] + ".",
             f"On rows that it had not seen its {measure.title} is {100 * loss.value:.2f} % "
@@ -85,6 +88,7 @@ def fit_report(
             found.judged, measure, chosen.kind, how_compared(found, folds, len(labels))
         ),
         classes=class_table(judged),
+        truth=true_labels_section(judged, measure),
         path=path,
         coverage=Coverage.from_answers(
             judged.true,
@@ -133,7 +137,6 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
             "same for all models).",
             tuned,
             *dropped,
-            "Seconds are fitting and answering, summed over the folds.",
         ]
     )
 

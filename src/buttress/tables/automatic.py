@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from buttress._arrays import IntArray
 from buttress.model_selection.candidates import Request, make_candidate, settled
@@ -139,7 +140,9 @@ def choose_model(
         estimator = settled(search).set_params(target_coverage=request.target_coverage)
         fitted = _assembled(empty, estimator, encode, rows, labels)
     elif len(found.rows) == len(labels):
-        fitted = assemble(empty, encode.encoder(found.rows), search)
+        # scikit-learn's search keeps functions, which a model file refuses; its model is enough.
+        model = search.best_estimator_ if isinstance(search, GridSearchCV) else search
+        fitted = assemble(empty, encode.encoder(found.rows), model)
     elif final.components is None and final.rows <= _LIKE_THE_SAMPLE * len(found.rows):
         rows = sample_rows(labels, final.rows, request.seed)
         if kind == "online":

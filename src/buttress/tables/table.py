@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import BoolArray
+from buttress._words import did_you_mean
 
 
 class TableError(ValueError):
@@ -25,6 +26,8 @@ class Table:
     columns : dict of str to ndarray
         A numeric column is float64 with NaN for a missing value; a text column is an object
         array of str with None for a missing value.
+    written : dict of str to ndarray
+        Columns that a reader was asked to keep, exactly as they stand in the file.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Table:
     """
 
     columns: dict[str, NDArray[Any]]
+    written: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -60,11 +64,15 @@ class Table:
 
     def take(self, rows: Any) -> Table:
         """The rows of these positions, or where this mask is true."""
-        return Table({name: values[rows] for name, values in self.columns.items()})
+        return Table(
+            {name: values[rows] for name, values in self.columns.items()},
+            {name: values[rows] for name, values in self.written.items()},
+        )
 
     def without(self, *names: str) -> Table:
         """All columns but these."""
-        return Table({name: values for name, values in self.columns.items() if name not in names})
+        left = {name: values for name, values in self.columns.items() if name not in names}
+        return Table(left, self.written)
 
     def missing(self) -> dict[str, int]:
         """Number of missing values of every column that has some."""
@@ -102,23 +110,6 @@ def listed(names: Iterable[Any], limit: int = 8) -> str:
     every = [repr(str(name)) for name in names]
     more = len(every) - limit
     return ", ".join(every[:limit]) + (f" and {more} more" if more > 0 else "")
-
-
-def did_you_mean(name: str, names: Iterable[Any]) -> str:
-    """The end of a message about a name that is not there: what may have been meant.
-
-    Examples
-    --------
-    >>> did_you_mean("lable", ["age", "label"])
-    "; did you mean 'label'?"
-    >>> did_you_mean("sex", ["age", "label"])
-    ''
-    """
-    import difflib
-
-    known = {str(each).casefold(): str(each) for each in names}
-    near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
-    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def as_table(data: Any, names: Iterable[str] | None = None) -> Table:

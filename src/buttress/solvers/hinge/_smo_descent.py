@@ -42,6 +42,8 @@ class Descent:
         self.layers, self.ends = _layers(problem)
         self.whole: _Block | None = None
         self.kernel: BlockKernel | None = None
+        # whether the last run ended without its tolerance
+        self.exhausted = False
         # one more variable, with an empty box, fills the layers where a row has none
         self.box = [np.append(x, 0.0) for x in (problem.lower, problem.upper, problem.slack)]
 
@@ -53,6 +55,7 @@ class Descent:
         problem = self.problem
         steps = since_newton = 0
         spent = 0.0
+        self.exhausted = True
         tight = tol < _TIGHT
         near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
         block: _Block | None = None
@@ -67,12 +70,14 @@ class Descent:
             polish = tight and since_newton > 0 and worst <= max(near, target)
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
-                spent += newton
-                if self._newton(state, free):
+                moved, solves = self._newton(state, free)
+                spent += newton * solves
+                if moved:
                     worst = problem.violation(state)
                     may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
                 near = min(near, 0.01 * worst)
             if worst <= target:
+                self.exhausted = False
                 break
             block = self._next_block(may_rise, may_fall, block, len(free))
             # A block of all rows can go straight to the end.
@@ -93,23 +98,26 @@ class Descent:
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.layers)
         return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> bool:
-        """Minimise over the free variables at once; False when there are too many or none."""
+    def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
+        """Minimise over the free variables at once; False when there are too many or none.
+
+        Also the number of linear systems that it took.
+        """
         problem = self.problem
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
-            return False
+            return False, 0
         rows = problem.row[free]
         K = (self.kernel or problem.K).submatrix(rows)
-        step = newton_step(
+        step, solves = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
         )  # fmt: skip
         if step is None:
-            return False
+            return False, solves
         state.b[free] += step
         np.clip(state.b, problem.lower, problem.upper, out=state.b)
         problem.refresh(state)
-        return True
+        return True, solves
 
     # -- blocks ----------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ def held_out_scores(
     *,
     bands: Array | None = None,
     d: float = 0.0,
+    weighted: bool = True,
 ) -> Array:
     """The score of every candidate on every fold, shape (candidates, folds).
 
@@ -79,6 +80,8 @@ def held_out_scores(
         Half widths of the rejection bands.
     d : float
         Cost of a rejection.
+    weighted : bool
+        Whether a scorer is told the weights of the rows.
     """
     m, n_problems, n_folds, n_candidates = weights.shape
     raw = scaled.raw_weights(weights.reshape(m, -1)).astype(fit.source.dtype)
@@ -113,7 +116,7 @@ def held_out_scores(
         _check_counted(weight.sum(keepdims=True))
         by_candidate = scores.reshape(len(scores), n_problems, n_candidates)
         labels: NDArray[Any] = fit.labels[codes]
-        options = {} if (weight == 1).all() else {"sample_weight": weight}
+        options = {} if not weighted or (weight == 1).all() else {"sample_weight": weight}
         for index in range(n_candidates):
             model = stand_in(np.ascontiguousarray(by_candidate[:, :, index]), fold, index)
             scorer = check_scoring(model, scoring=scoring)
@@ -130,14 +133,6 @@ def _check_counted(total: Array) -> None:
 def split_columns(theta: Array, n_problems: int, n_folds: int, n_values: int) -> Array:
     """Columns of `column_grid` as an array (parameters, problems, folds, values)."""
     return np.asarray(theta.reshape(len(theta), n_problems, n_folds, n_values))
-
-
-def standard_error(scores: Array) -> Array:
-    """Standard error of the mean over folds (columns)."""
-    n_folds = scores.shape[1]
-    if n_folds < 2:
-        return np.zeros(len(scores))
-    return np.asarray(scores.std(axis=1, ddof=1) / np.sqrt(n_folds))
 
 
 def fitted_linear(model: Any, classes: NDArray[Any], n_problems: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,12 @@ from buttress._arrays import Array
 from buttress.classifiers.approximation import ScaledFit, ScaledKernel
 from buttress.classifiers.leaky_path import RegularizationPath, make_loss
 from buttress.classifiers.scaled_models import solve_leaky
-from buttress.model_selection._scaled_cv import StandIn, held_out_scores, split_columns
+from buttress.model_selection._exact import Advance
+from buttress.model_selection._held_out import split_columns
+from buttress.model_selection._leaky_exact import KnownScores
+from buttress.model_selection._mapped import MappedSearch
+from buttress.model_selection._mapped_candidates import Candidates
+from buttress.model_selection._results import Solved
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import column_grid, margin_rows
 from buttress.solvers.blockwise.intervals import centre_free_offsets
@@ -21,22 +26,16 @@ from buttress.solvers.blockwise.reduction import ColumnSolution, solve_columns
 _PATH_TOLERANCE = 1e-7
 
 
-def fit_scaled_leaky_cv(
-    model: Any,
-    fit: ScaledFit,
-    alphas: Array,
-    exponents: Sequence[float],
-    make_candidate: Callable[..., Any],
-    stand_in: StandIn,
-) -> None:
-    """Solve path and folds for every width and exponent, choose, and refit."""
-    widths = [None] if model.gammas is None else list(model.gammas)
-    n_folds = fit.folds.n_folds
-    table = np.empty((len(exponents), len(widths), len(alphas), n_folds))
-    best: Any = None
-    for j, width in enumerate(widths):
+class MappedLeakySearch(MappedSearch):
+    """All penalties and folds, and the refit, of a width and an exponent ride together."""
+
+    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
+        model, fit, alphas = self.model, self.fit, self.model._alphas()
+        n_folds = fit.folds.n_folds
         scaled = model._scaled_kernel(fit, width)
-        for i, r in enumerate(exponents):
+        tables = []
+        best: Any = None
+        for r in [first["r"] for first in combinations[:: len(alphas)]]:
             rows = margin_rows(make_loss(model.loss, r), model.fit_intercept)
             columns = column_grid(fit.n_problems, range(n_folds + 1), alphas)
             objective = scaled.objective(fit, rows, columns)
@@ -46,24 +45,41 @@ def fit_scaled_leaky_cv(
             q = rows.n_offsets
             weights, offsets = cube[: len(cube) - q], cube[len(cube) - q :]
             intercept = offsets[0] if q else np.zeros(cube.shape[1:])
-            table[i, j] = held_out_scores(
-                fit, scaled, weights[:, :, :-1], intercept[:, :-1], model.scoring, stand_in
-            )
-            candidate = make_candidate(scaled, r, table[i, j], (found, cube[:, :, -1]))
-            if best is None or candidate.beats(best):
-                best = candidate
-    model._choose(alphas, best)
-    model.cv_results_ = {
-        "r": np.array(exponents),
-        "gamma": np.array(widths, dtype=object),
-        "scores": table,
-    }
-    scaled, (found, refit) = best.problem, best.refit
-    loss = make_loss(model.loss, best.r)
-    paths = _paths(model, fit, scaled, loss, alphas, found, refit)
-    model.path_ = paths[0] if len(paths) == 1 else paths
-    index = int(np.flatnonzero(alphas == model.alpha_)[0])
-    solve_leaky(model, fit, scaled, loss, model.alpha_, np.ascontiguousarray(refit[:, :, index]))
+            folds = Candidates(weights[:, :, :-1], intercept[:, :-1])
+            tables.append(self.scores(scaled, folds, self._stand_in))
+            mean = float(tables[-1].mean(axis=1).max())
+            if best is None or mean > best[0] + 1e-12:
+                best = (mean, _Refit(r, scaled, found, cube[:, :, -1]))
+        advance(1)
+        return Solved(scaled.kernel.params.get("gamma"), np.concatenate(tables), best[1])
+
+    def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
+        alphas, model = self.model._alphas(), self.model
+        if solved is None or solved.kept.r != params["r"]:
+            again = [{"alpha": alpha, "r": params["r"]} for alpha in alphas]
+            solved = self.solve(params["gamma"], again, lambda steps: None)
+        kept: _Refit = solved.kept
+        estimator = self.estimator(params["gamma"], alpha=params["alpha"], r=params["r"])
+        loss = make_loss(model.loss, kept.r)
+        paths = _paths(model, self.fit, kept.scaled, loss, alphas, kept.found, kept.theta)
+        model.path_ = paths[0] if len(paths) == 1 else paths
+        index = int(np.flatnonzero(alphas == params["alpha"])[0])
+        start = np.ascontiguousarray(kept.theta[:, :, index])
+        solve_leaky(estimator, self.fit, kept.scaled, loss, params["alpha"], start)
+        return estimator
+
+    def _stand_in(self, values: Array, fold: int, index: int) -> KnownScores:
+        return KnownScores(self.fit.labels, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """The path on all rows for one width and exponent."""
+
+    r: float
+    scaled: ScaledKernel
+    found: ColumnSolution
+    theta: Array
 
 
 def _paths(
