@@ -197,6 +197,21 @@ def test_the_wanted_coverage_is_kept(moons):
     assert 0.45 < found.judged.coverage < 0.85
 
 
+def test_a_lead_that_may_be_chance_is_called_so(moons):
+    X, y = moons
+    table = Table({"a": X[:, 0], "b": X[:, 1]})
+    plan = planner(len(y), folds=3, speed=1e3)
+    found = choose_model(table, y, ["leaky", "ramp"], planner=plan, jobs=1)
+    best = found.race.of(found.kind)
+    near = [
+        each.title
+        for each in found.race.judged
+        if each.kind != found.kind and Measure().worse(each, best) < 1.96
+    ]
+    assert near
+    assert found.why.endswith(f"its lead over {' and '.join(near)} may be chance")
+
+
 def test_the_width_of_a_table_counts_categories():
     table = Table({"a": np.zeros(3), "b": np.array(["x", None, "y"], dtype=object)})
     assert encoded_width(table) == 3

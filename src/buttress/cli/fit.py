@@ -404,7 +404,7 @@ def _quality(chosen: Chosen, measure: Measure) -> str:
     judged = chosen.judged
     loss = measure.estimate(judged)
     parts = [
-        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} "
+        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} of "
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():

@@ -32,6 +32,8 @@ from buttress.tables.table import Table, is_number
 # Of a large table this share, and no more rows than this, decide on the penalty and measure the
 # error of the fitted model.
 _HELD_OUT, _MOST_HELD_OUT = 0.2, 20_000
+# Standard errors of a paired difference from which a lead is called more than chance.
+_DISTINCT = 1.96
 # A table larger than the sample by no more than this factor takes over its parameters.
 _LIKE_THE_SAMPLE = 2
 # Penalties tried on all rows of a table larger than the sample, as factors of the sample's. With
@@ -225,9 +227,13 @@ def _reason(found: Race, chosen: str, measure: Measure) -> str:
         for each in found.judged
         if each.kind != chosen
     )
+    best = found.of(chosen)
+    rivals = [each for each in found.judged if each.kind != chosen and not each.dropped]
+    near = [each.title for each in rivals if measure.worse(each, best) < _DISTINCT]
+    chance = f"; its lead over {' and '.join(near)} may be chance" if near else ""
     return (
         f"chosen: {TITLES[chosen]}, for the smallest {measure.title}, "
-        f"{100 * losses[chosen]:.2f} % ({others})"
+        f"{100 * losses[chosen]:.2f} % ({others}){chance}"
     )
 
 
