@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
@@ -196,28 +196,6 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self.probability = probability
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    @all_or_nothing
-    @with_probability
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
-            `approximation`, or a linear kernel, also a path or a Dask collection.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds; the name of their column when `X` is a path.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight)
-        return self
 
     def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)

@@ -6,10 +6,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from buttress.cli._console import CommandError
+
+if TYPE_CHECKING:
+    from buttress.review import CorrectionError
 
 
 @contextmanager
@@ -25,9 +29,12 @@ def corrected(data: Path, corrections: Path | None, target: str) -> Iterator[Pat
         try:
             apply_corrections(data, read_corrections(corrections), copy, target=target)
         except CorrectionError as error:
-            for conflict in error.conflicts:
-                typer.echo(f"buttress: {conflict}", err=True)
-            raise CommandError(
-                f"{len(error.conflicts)} corrections of {corrections} do not apply to {data}"
-            ) from None
+            raise told(error, f"{corrections} does not apply to {data}") from None
         yield copy
+
+
+def told(error: CorrectionError, words: str) -> CommandError:
+    """Every conflict as one line on the standard error stream, and the failure to raise."""
+    for conflict in error.conflicts:
+        typer.echo(f"buttress: {conflict}", err=True)
+    return CommandError(f"{len(error.conflicts)} conflicts: {words}; nothing written")
