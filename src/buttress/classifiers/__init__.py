@@ -8,9 +8,11 @@ _HOME = {
     "DoubleHingeClassifier": "double_hinge",
     "DoubleRampClassifier": "double_ramp",
     "GeneralizedHingeClassifier": "generalized_hinge",
+    "GroupwiseRejector": "group_bands",
     "LeakyHockeyStickClassifier": "leaky_hockey_stick",
     "MinimaxProbabilityMachine": "minimax_probability_machine",
     "RampClassifier": "ramp",
+    "TwoStageRejector": "two_stage",
     "UncertaintySetClassifier": "uncertainty_set",
     **dict.fromkeys(online.__all__, "online"),
 }

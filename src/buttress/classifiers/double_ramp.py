@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
@@ -35,6 +36,10 @@ class DoubleRampClassifier(
         Width of the ramps' slope. Smaller is nearer to the 0-d-1 loss, and slower.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it. For more classes put
+        `ChowRejector` around a classifier.
     init : {"zero", "svm", "best"}, default="zero"
         Where the search starts: at zero (the convex problem comes first), at the support
         vector machine with the same `C`, or both, keeping the lower objective.
@@ -64,9 +69,11 @@ class DoubleRampClassifier(
         "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
         which is exact. "folds" trains on all rows and tests on what models of five folds say of
         the others; the promise is then about those models, and approximate.
-    noise_rates : pair or array-like of shape (n_classes, 2), optional
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels.
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
@@ -174,6 +181,10 @@ class DoubleRampClassifier(
     "not_used"      weight zero, or held out           nothing
     ==============  =================================  ====================================
 
+    With `costs` a row's two ramps weigh ``b`` and ``a - b`` in place of ``d`` and ``1 - d``, ``b``
+    being the cost of refusing and ``a`` that of answering a row of its class wrongly, both beyond
+    that of a right answer.
+
     More than two classes: one machine per class against the rest; a row is answered when
     exactly one class is accepted (its score lies above its band). At ``d = 0.5`` no row is
     rejected.
@@ -200,6 +211,7 @@ class DoubleRampClassifier(
         mu: float = 1.0,
         C: float = 1.0,
         *,
+        costs: Any = None,
         init: str = "zero",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -226,6 +238,7 @@ class DoubleRampClassifier(
         self.d = d
         self.mu = mu
         self.C = C
+        self.costs = costs
         self.init = init
         self.kernel = kernel
         self.gamma = gamma
@@ -283,6 +296,8 @@ class DoubleRampClassifier(
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""
+        if self.costs is not None:
+            raise ValueError("costs need an exact fit: use approximation=None.")
         seen = fit_scaled_double_ramp(self, scaled)
         one = seen.scores.shape[1] == 1
         rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
@@ -333,12 +348,19 @@ class DoubleRampClassifier(
             d=self.d,
             mu=self.mu,
             weight=weight,
+            **self._row_costs(y),
             fit_intercept=self.fit_intercept,
             start=start,
             warm=warm,
             tol=tol,
             max_iter=int(self.max_iter),
         )
+
+    def _row_costs(self, y: Array) -> dict[str, Array]:
+        if self.costs is None:
+            return {}
+        error, refusal = row_costs(self.costs, y)
+        return {"error_cost": error, "refusal_cost": refusal}
 
     def _half_width(self, solution: DoubleRampSolution) -> float:
         return solution.rho

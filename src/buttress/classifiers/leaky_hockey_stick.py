@@ -157,9 +157,10 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     kernel_params : dict, default=None
         Further arguments of the kernel function.
     loss : object, default=None
-        A smooth convex margin loss of your own in place of L_r: an object with ``value``,
-        ``derivative``, ``curvature`` (vectorised) and ``curvature_bound``; with ``conjugate``
-        the certificate is a duality gap, without it a KKT residual.
+        A smooth convex margin loss of your own in place of L_r:
+        ``buttress.losses.ScalarLoss``, which is compiled, or any object with ``value``,
+        ``derivative``, ``curvature`` (of arrays) and ``curvature_bound``, which is called from
+        Python; with ``conjugate`` the certificate is a duality gap, without it a KKT residual.
     fit_intercept : bool, default=True
         Whether there is an (unpenalised) intercept b.
     class_weight : dict, "balanced" or None, default=None

@@ -200,7 +200,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
     def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
-        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         one = len(solutions) == 1
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
@@ -269,7 +269,13 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         check_number("cache_size", self.cache_size, "(0, inf)")
 
-    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> RampSolution:
+    def _tolerance(self, data: TrainingSet) -> float:
+        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
+    ) -> RampSolution:
+        """One binary problem; `warm` is a solution of the same rows for another C or s."""
         options: dict[str, Any] = {
             "s": float(self.s),
             "weight": weight,
@@ -278,7 +284,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
             "max_iter": int(self.max_iter),
         }
         if self.radius is None:
-            return solve_ramp(K, y, C=float(self.C), **options)
+            return solve_ramp(K, y, C=float(self.C), warm=warm, **options)
         return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:

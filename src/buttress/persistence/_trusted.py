@@ -86,7 +86,7 @@ _LISTED = {
 TRUSTED = _OWN | _OTHERS | _LISTED.keys()
 
 
-def trusted_types(named: Iterable[str]) -> frozenset[str]:
+def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     """The types to trust in a file that holds the types `named`.
 
     Examples

@@ -141,8 +141,9 @@ class Evidence:
             if not np.isfinite(value):
                 return 0.0
             here, there = self._usual[given][name], self._usual[suggested][name]
-            difference = (abs(value - here) - abs(value - there)) / self._spread[name]
-            return float(difference) if np.isfinite(difference) else 0.0
+            if not np.isfinite([value, here, there]).all():
+                return 0.0
+            return float((abs(value - here) - abs(value - there)) / self._spread[name])
         return float(np.log(self._share(name, value, suggested) / self._share(name, value, given)))
 
     def _share(self, name: str, value: Any, label: str) -> float:

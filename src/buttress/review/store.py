@@ -103,6 +103,13 @@ class ReviewStore:
                 "that one, or start a review in another --store"
             )
 
+    def known(self, name: str) -> str:
+        """A fact that was kept."""
+        rows = self._rows("SELECT value FROM about WHERE name = ?", (name,))
+        if not rows:
+            raise ReviewError(f"{self.path} is no review of a table")
+        return str(rows[0][0])
+
     def add(self, items: Iterable[tuple[Any, ...]]) -> None:
         """Add rows: id (or None), key, given, suggested, wrong, priority, queued, content.
 
