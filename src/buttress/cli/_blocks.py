@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def fit_in_blocks(
         columns = [name for name in files.feature_names if name not in ignore]
         source: Any = ParquetBlocks(path, target, columns=columns)
         if dask is not None:
+            # What its own log says at length, an error says in one line.
+            logging.getLogger("distributed").setLevel(logging.CRITICAL)
             client = connect(dask)
             source = DaskBlocks(source, client=client)
         seen = scan(source)

@@ -255,8 +255,8 @@ def stream(
             if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE":
                 raise typer.BadParameter(f"{option} does not go with --from: the model has its own")
         learner, encoder, columns, wanted = _fitted(start_from)
-        target = target or wanted
-    target = target or "label"
+        target = wanted if target is None else target
+    target = "label" if target is None else target
     with limit_threads(jobs), _opened(source) as file:
         work = StreamRun(
             learner=learner,
