@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.leaky_path import (
     SOLVERS,
     RegularizationPath,
@@ -20,7 +20,7 @@ from buttress.classifiers.leaky_path import (
     make_problem,
 )
 from buttress.classifiers.parameters import check_number, check_option
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
@@ -306,28 +306,6 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    @all_or_nothing
-    @with_probability
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeakyHockeyStickClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
-            `approximation`, or a linear kernel, also a path or a Dask collection.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds; the name of their column when `X` is a path.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight)
-        return self
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, "(0, inf)")

@@ -37,14 +37,21 @@ def with_probability(fit: Fit) -> Fit:
 
     @functools.wraps(fit)
     def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        check_flag("probability", self.probability)
-        self.__dict__.pop("noise_", None)
-        fit(self, X, y, sample_weight)
-        if self.probability:
-            self.noise_ = _calibrated(self, X, y, sample_weight)
-        return self
+        plain = functools.partial(fit, self)
+        return _fit_with_probability(self, plain, X, y, sample_weight)
 
     return wrapper  # type: ignore[return-value]
+
+
+def _fit_with_probability(
+    machine: Any, plain: Callable[..., Any], X: Any, y: Any, sample_weight: Any
+) -> Any:
+    check_flag("probability", machine.probability)
+    machine.__dict__.pop("noise_", None)
+    plain(X, y, sample_weight)
+    if machine.probability:
+        machine.noise_ = _calibrated(machine, X, y, sample_weight)
+    return machine
 
 
 class ProbabilityMixin:
@@ -52,6 +59,11 @@ class ProbabilityMixin:
 
     probability: bool
     noise_: LabelNoise
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """What the shared `fit` calls: the machine and, where wanted, its probabilities."""
+        plain: Callable[..., Any] = super()._train  # type: ignore[misc]
+        return _fit_with_probability(self, plain, X, y, sample_weight)
 
     @available_if(_wants_probability)
     def predict_proba(self, X: Any) -> Array:

@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
@@ -197,32 +197,10 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @all_or_nothing
-    @with_probability
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
-            `approximation`, or a linear kernel, also a path or a Dask collection.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds; the name of their column when `X` is a path.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight)
-        return self
-
     def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
-        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         one = len(solutions) == 1
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
@@ -291,7 +269,13 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         check_number("cache_size", self.cache_size, "(0, inf)")
 
-    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> RampSolution:
+    def _tolerance(self, data: TrainingSet) -> float:
+        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
+    ) -> RampSolution:
+        """One binary problem; `warm` is a solution of the same rows for another C or s."""
         options: dict[str, Any] = {
             "s": float(self.s),
             "weight": weight,
@@ -300,7 +284,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
             "max_iter": int(self.max_iter),
         }
         if self.radius is None:
-            return solve_ramp(K, y, C=float(self.C), **options)
+            return solve_ramp(K, y, C=float(self.C), warm=warm, **options)
         return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
