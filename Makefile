@@ -6,15 +6,17 @@ WORKERS ?= 2
 # what test-lowest runs; CI takes fewer, because every one of them compiles anew there
 SMOKE ?= tests
 
-.PHONY: help demo test test-slow test-lowest lint format docs bench clean
+.PHONY: help demo test test-slow test-lowest lint format docs docs-check docs-gallery bench dist clean
 
 help:
 	@echo "make demo         set up, then run the main job on embedded data"
 	@echo "make test         set up, then run the tests with coverage"
 	@echo "make test-slow    the long simulations"
 	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
-	@echo "make lint         ruff, mypy --strict, import-linter"
-	@echo "make docs         the documentation, warnings are errors"
+	@echo "make lint         ruff, mypy --strict, import-linter, zizmor on the workflows"
+	@echo "make docs         the documentation, warnings are errors; gallery pages without their runs"
+	@echo "make docs-gallery the documentation with every example run"
+	@echo "make dist         build wheel and sdist, check them, try the wheel in a fresh environment"
 	@echo "make bench        every benchmark in benchmarks/"
 
 $(BIN)/python:
@@ -53,13 +55,28 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --quiet --offline .github
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Running the gallery's examples takes minutes; their pages say so where they were not run.
 docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -D plot_gallery=0 -b html docs docs/_build/html
+
+# The pages in a browser: nothing cut off, no dead link, formulas set.
+docs-check: docs $(VENV)/.dev
+	BUTTRESS_SITE=docs/_build/html $(BIN)/python -m pytest -q -p no:cacheprovider tests/docs/test_site.py
+
+docs-gallery: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+dist: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist && $(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py dist
 
 bench: $(VENV)/.dev
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done

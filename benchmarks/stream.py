@@ -19,7 +19,8 @@ import numpy as np
 from _common import report, seconds
 from buttress import PARampClassifier
 from buttress.kernels import make_kernel
-from buttress.solvers.stream.model import OnlineModel, PARampRule
+from buttress.solvers.stream.model import OnlineModel
+from buttress.solvers.stream.rules import PARampRule
 
 GAMMA = 0.12
 

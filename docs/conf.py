@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from buttress import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 
 project = "Buttress"
 author = "Buttress developers"
@@ -18,7 +23,11 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    # MathJax from a package instead of a CDN: formulas are set without a network
+    "sphinx-mathjax-offline",
     "numpydoc",
+    "sphinx_design",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -36,15 +45,23 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"Buttress {version}"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# The front page has nothing beside it.
+html_sidebars = {"index": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -70,6 +87,14 @@ def _escape_shapes(
         lines[index] = re.sub(r"(?<=of shape \()(\w+)_,\)", r"\1\\_,)", line)
 
 
+def _draw_rooms(app: Any) -> None:
+    """The picture of the packages, from the sources as they are."""
+    import rooms
+
+    (HERE / "images" / "rooms.svg").write_text(rooms.draw(rooms.room_graph()), encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("builder-inited", _draw_rooms)
     # Before numpydoc, which takes the docstring apart at priority 500.
     app.connect("autodoc-process-docstring", _escape_shapes, priority=400)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         DoubleHingeClassifier,
         DoubleRampClassifier,
         GeneralizedHingeClassifier,
+        GroupwiseRejector,
         KernelPegasos,
         KernelPerceptron,
         LeakyHockeyStickClassifier,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Norma,
         PARampClassifier,
         RampClassifier,
+        TwoStageRejector,
         UncertaintySetClassifier,
     )
     from buttress.model_selection import (
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         UncertaintySetClassifierCV,
         cross_validate_reject,
     )
+    from buttress.noise import LabelAudit, NoiseAwareClassifier
     from buttress.persistence import load, save
 
 _HOME = {
@@ -50,11 +53,15 @@ _HOME = {
     "DoubleHingeClassifier": "classifiers",
     "GeneralizedHingeClassifier": "classifiers",
     "ChowRejector": "classifiers",
+    "TwoStageRejector": "classifiers",
+    "GroupwiseRejector": "classifiers",
     "UncertaintySetClassifier": "classifiers",
     "UncertaintySetClassifierCV": "model_selection",
     "MinimaxProbabilityMachine": "classifiers",
     "RademacherSelector": "model_selection",
     "cross_validate_reject": "model_selection",
+    "LabelAudit": "noise",
+    "NoiseAwareClassifier": "noise",
     "save": "persistence",
     "load": "persistence",
 }
@@ -65,16 +72,20 @@ __all__ = [
     "DoubleRampClassifier",
     "DoubleRampClassifierCV",
     "GeneralizedHingeClassifier",
+    "GroupwiseRejector",
     "KernelPegasos",
     "KernelPerceptron",
+    "LabelAudit",
     "LeakyHockeyStickClassifier",
     "LeakyHockeyStickClassifierCV",
     "MinimaxProbabilityMachine",
+    "NoiseAwareClassifier",
     "Norma",
     "PARampClassifier",
     "RademacherSelector",
     "RampClassifier",
     "RampClassifierCV",
+    "TwoStageRejector",
     "UncertaintySetClassifier",
     "UncertaintySetClassifierCV",
     "__version__",

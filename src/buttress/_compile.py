@@ -3,14 +3,23 @@
 Every compiled function of the package is made here, so that the options are the same
 everywhere: cached on disk (a second process pays no compilation), free of the GIL, and dividing
 by zero as NumPy does (a check before every division would keep loops from being vectorised).
+
+The cache is beside the sources; where they cannot be written, in the user's cache directory;
+where that cannot be written either, code is compiled anew by every process. What is not beside
+the sources is said once.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import config, event
+
+from buttress._compilation import watches
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,6 +27,8 @@ prange = numba.prange
 
 # Fast arithmetic for loops of sums: terms may be regrouped, infinities and NaN stay what they are.
 FAST = {"contract", "reassoc", "nsz"}
+
+_told = False
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
@@ -29,5 +40,68 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
         Passed to ``numba.njit``; ``cache`` and ``nogil`` are on, and ``error_model`` is "numpy",
         unless given.
     """
-    defaults = {"cache": True, "nogil": True, "error_model": "numpy"}
-    return cast("Callable[[Function], Function]", numba.njit(**(defaults | options)))
+    chosen = {"cache": True, "nogil": True, "error_model": "numpy"} | options
+
+    def compile_it(function: Function) -> Function:
+        try:
+            dispatcher = numba.njit(**chosen)(function)
+        except RuntimeError as error:
+            # Numba's word for "neither the sources' folder nor the user's cache can be written"
+            if "no locator available" not in str(error):
+                raise
+            _tell_once(None)
+            return cast("Function", numba.njit(**(chosen | {"cache": False}))(function))
+        if chosen["cache"]:
+            _tell_once(dispatcher.stats.cache_path)
+        return cast("Function", dispatcher)
+
+    return compile_it
+
+
+def inner(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function that only compiled functions call.
+
+    Its code becomes part of theirs: nothing is kept on disk for it, and no door from Python is
+    made, which takes as long as many a loop.
+    """
+    without = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return compiled(**(without | options))
+
+
+def _tell_once(cache: str | None) -> None:
+    """Say where compiled code goes if it is not beside the sources, nor where the user said.
+
+    One message a process; for a cache directory that lasts, one message for good.
+    """
+    global _told
+    if _told or config.CACHE_DIR or (cache is not None and Path(cache).name == "__pycache__"):
+        return
+    _told = True
+    if cache is None:
+        warnings.warn(
+            "compiled code cannot be kept: neither the installation nor the user's cache directory "
+            "can be written, so every process compiles anew. Set NUMBA_CACHE_DIR to a folder that "
+            "can be written, or run 'buttress warm-up' when the image is built",
+            stacklevel=3,
+        )
+        return
+    note = Path(cache).parent / "buttress-compiled-code.txt"
+    if not note.exists():
+        message = f"the installation cannot be written, so compiled code is kept in {note.parent}"
+        note.write_text(f"Buttress: {message}\n", encoding="utf-8")
+        warnings.warn(message, stacklevel=3)
+
+
+class _Teller(event.Listener):
+    """Passes Numba's events on to those who wait."""
+
+    def on_start(self, event: Any) -> None:
+        for watch in watches():
+            watch.begin(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Any) -> None:
+        for watch in watches():
+            watch.end()
+
+
+event.register("numba:compile", _Teller())

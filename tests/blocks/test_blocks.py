@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from buttress.blocks.base import ArrayBlocks, run_in_threads, take_rows
-from buttress.blocks.sources import (
-    Changed,
-    ClassFactors,
-    Standardize,
-    as_blocks,
-    is_blocks,
-    is_local,
-)
+from buttress._threads import results_in_order
+from buttress.blocks.base import ArrayBlocks, take_rows
+from buttress.blocks.sources import Changed, ClassFactors, Standardize, as_blocks, is_blocks
 from buttress.solvers.blockwise.columns import Folds
 from buttress.solvers.blockwise.scan import scan
 
@@ -140,7 +134,7 @@ def test_class_factors_multiply_the_weights() -> None:
     assert (source.n_rows, source.n_features, source.dtype) == (57, 4, np.float64)
     plain = Changed(ArrayBlocks(X, Y), factors)
     assert take_rows(plain, np.array([20])).weight == 1.0
-    assert is_local(plain)
+    assert plain.is_local
 
 
 def test_features_can_be_standardised_on_the_way() -> None:
@@ -168,4 +162,4 @@ def test_an_error_in_a_block_reaches_the_caller() -> None:
         raise ValueError("here")
 
     with pytest.raises(ValueError, match="here"):
-        list(run_in_threads([fail, fail], 2))
+        list(results_in_order([fail, fail], 2))

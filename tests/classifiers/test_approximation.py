@@ -18,7 +18,8 @@ from buttress import (
     RampClassifier,
     UncertaintySetClassifier,
 )
-from buttress.classifiers._approximation_memory import free_memory, memory_limit_bytes
+from buttress._memory import free_memory
+from buttress.classifiers._approximation_memory import memory_limit_bytes
 
 X, Y = make_moons(200, noise=0.25, random_state=0)
 MODELS = [

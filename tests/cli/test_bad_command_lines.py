@@ -83,7 +83,9 @@ BAD = [
     # files to predict
     ("predict {dir}/good.skops {dir}/none.csv", 2, "no such file"),
     ("predict {dir}/good.skops {dir}/no_b.csv", 1, "column 'b'"),
-    ("predict {dir}/good.skops {dir}/extra.csv", 1, "extra column 'z'"),
+    ("predict {dir}/good.skops {dir}/extra.csv", 1, "column 'b' of the model is missing"),
+    ("predict {dir}/good.skops {dir}/good.csv --keep idd", 1, "column 'idd' to keep is missing"),
+    ("predict {dir}/good.skops {dir}/good.csv --keep a,a", 2, "'a' twice"),
     ("predict {dir}/good.skops {dir}/new_city.csv", 1, "'city' holds a category"),
     ("predict {dir}/good.skops {dir}/text_a.csv", 1, "column 'a' is numeric, but holds 'old'"),
     ("predict {dir}/good.skops {dir}/missing_a.csv", 1, "missing values: 'a' 1"),
@@ -132,7 +134,7 @@ def folder(tmp_path_factory):
         "twice.csv": "a,a,y\n1,2,n\n",
         "no.parquet": "a,y\n1,n\n",
         "no_b.csv": "a,city\n1,u\n",
-        "extra.csv": "a,b,city,z\n1,2,u,3\n",
+        "extra.csv": "a,city,z\n1,u,3\n",
         "new_city.csv": "a,b,city\n1,2,w\n",
         "text_a.csv": "a,b,city\n1,2,u\nold,2,u\n",
         "missing_a.csv": "a,b,city\n,2,u\n",
@@ -188,6 +190,6 @@ def test_a_full_disk_is_reported_and_leaves_no_half_file(folder, monkeypatch, ca
     out = folder / "p.csv"
     line = ["predict", str(folder / "good.skops"), str(folder / "good.csv"), "-o", str(out)]
     assert main(line) == 1
-    assert "No space left on device" in capsys.readouterr().err
+    assert "p.csv: no space left on device" in capsys.readouterr().err
     assert not out.exists()
     assert not [name for name in folder.iterdir() if name.name.startswith(".p.csv")]

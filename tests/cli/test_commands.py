@@ -48,8 +48,8 @@ def run(*words):
 
 def answers(path):
     header, *lines = path.read_text().splitlines()
-    assert header == "label,margin"
-    labels, margins = zip(*(line.split(",") for line in lines), strict=True)
+    assert header in ("label,margin", "label,margin,probability")
+    labels, margins = zip(*(line.split(",")[:2] for line in lines), strict=True)
     return np.array(labels), np.array([float(m) if m else np.nan for m in margins])
 
 
@@ -61,7 +61,7 @@ def answers(path):
     ],
 )
 def test_the_same_settings_in_python_give_identical_predictions(folder, tmp_path, kind, data):
-    from buttress.cli._models import make_estimator
+    from buttress.model_selection.candidates import Request, make_candidate
 
     model, out = tmp_path / "m.skops", tmp_path / "p.csv"
     words = ["--model", kind, "--d", "0.3", "--folds", 3, "--seed", 7, "-o", model, "-q"]
@@ -70,12 +70,15 @@ def test_the_same_settings_in_python_give_identical_predictions(folder, tmp_path
     table = read_table(folder / data)
     if kind == "online":
         table = table.take(np.random.default_rng(7).permutation(len(table)))
-    estimator = make_estimator(kind, d=0.3, seed=7, folds=3)
+    estimator = make_candidate(kind, Request(d=0.3, seed=7, folds=3))
     own = TableClassifier(estimator, target="y").fit(table)
     table = read_table(folder / data)
     labels, margins = answers(out)
     scores = own.decision_function(table)
-    np.testing.assert_array_equal(margins, scores if scores.ndim == 1 else scores.max(axis=1))
+    # Means and scales of rows in another order differ in their last bits.
+    rtol = 1e-9 if kind == "online" else 0.0
+    wanted_margins = scores if scores.ndim == 1 else scores.max(axis=1)
+    np.testing.assert_allclose(margins, wanted_margins, rtol=rtol)
     wanted = own.predict(table).astype(str).astype(object)
     wanted[own.reject(table)] = "abstain"
     np.testing.assert_array_equal(labels, wanted)
@@ -125,14 +128,15 @@ def test_auto_prints_a_table_for_people(folder, tmp_path, capsys):
 
 
 def test_large_files_are_compared_on_a_sample(folder, tmp_path, capsys, monkeypatch):
-    from buttress.cli import _report, fit
+    from buttress.model_selection import planning
 
-    monkeypatch.setattr(fit, "COMPARED_ROWS", 60)
-    monkeypatch.setattr(_report, "_MOST_ROWS", 70)
+    monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 60)
     words = ["--model", "leaky", "-o", tmp_path / "m.skops", "--report", tmp_path / "r.html"]
     assert run("fit", folder / "mixed.csv", "-t", "y", *words) == 0
-    assert "random 60 of the rows" in capsys.readouterr().out
-    assert "of 70 rows" in (tmp_path / "r.html").read_text()
+    out = capsys.readouterr().out
+    assert "random 60 of the rows" in out
+    assert "all 90 rows with" in out
+    assert "of the 60 labels looked at" in (tmp_path / "r.html").read_text()
 
 
 def test_missing_values_are_filled_or_dropped_when_asked(folder, tmp_path, capsys):
@@ -169,7 +173,7 @@ def test_blocks_and_standard_output_and_json_lines_agree(folder, tmp_path, capsy
     rows = [json.loads(line) for line in captured.out.splitlines()]
     assert [row["label"] for row in rows] == labels.tolist()
     assert [row["margin"] for row in rows] == margins.tolist()
-    assert "accuracy of the answers" in captured.err
+    assert "of the answers agree with 'y'" in captured.err
 
 
 def test_lenient_prediction_ignores_extra_columns_and_new_categories(folder, tmp_path):
@@ -203,7 +207,7 @@ def test_inspect_shows_columns_settings_and_versions(folder, tmp_path, capsys):
     assert run("fit", folder / "mixed.csv", "-t", "y", *words) == 0
     assert run("inspect", model, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["about"]["format"] == 1
+    assert facts["about"]["format"] == 2
     assert facts["model"]["class"] == "PARampClassifier"
     assert [c["kind"] for c in facts["model"]["columns"]] == ["text", "text"]
     assert run("inspect", model) == 0
@@ -244,37 +248,20 @@ def test_compare_counts_every_model_at_every_noise_rate(folder, tmp_path, capsys
     assert "20 % flipped" in capsys.readouterr().out
 
 
-def test_the_demo_compares_finds_flips_and_reports(tmp_path, capsys):
+def test_the_demo_compares_finds_wrong_labels_and_reports(tmp_path, capsys):
     report = tmp_path / "report.html"
-    assert run("demo", "--out", report, "--json") == 0
+    assert run("demo", "--out", report, "--repeats", 2, "--json") == 0
     result = json.loads(capsys.readouterr().out)
-    kinds = [each["model"] for each in result["models"]]
-    assert kinds == ["svc", "leaky", "ramp", "reject", "online"]
-    accuracy = {each["model"]: each["accuracy"] for each in result["models"]}
-    assert min(accuracy.values()) > 0.85
+    by_kind = {each["model"]: each for each in result["models"]}
+    assert {"svc", "noise-aware", "abstaining"} <= set(by_kind)
+    assert all(each["low"] <= each["risk"] <= each["high"] for each in by_kind.values())
+    assert by_kind["svc"]["risk_against_svc"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+    assert by_kind["abstaining"]["answered"] < 1.0 == by_kind["noise-aware"]["answered"]
+    assert by_kind["noise-aware"]["error"] < by_kind["svc"]["error"]
+    assert min(each["accuracy"] for each in by_kind.values()) > 0.85
     assert result["suspects"]["precision"] > 0.7
     assert result["suspects"]["recall"] > 0.5
-    assert "precision" in report.read_text()
-
-
-def test_the_first_run_is_announced(tmp_path, capsys, monkeypatch):
-    from buttress.cli import demo
-
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not demo.compiled_before()
-    (tmp_path / "a.nbi").touch()
-    assert demo.compiled_before()
-
-
-def test_a_helper_compiles_while_the_demo_runs(tmp_path, capsys, monkeypatch):
-    from buttress.cli import demo
-
-    monkeypatch.setattr(demo, "compiled_before", lambda: False)
-    assert run("demo", "--out", tmp_path / "r.html") == 0
-    captured = capsys.readouterr()
-    assert "compiling the solvers" in captured.err
-    assert "precision" in captured.out
-    demo.warm_up()
+    assert "recall" in report.read_text()
 
 
 # -- the program itself --------------------------------------------------------------------

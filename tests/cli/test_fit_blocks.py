@@ -65,10 +65,10 @@ def test_a_directory_becomes_a_model_that_predicts_files(folder, tmp_path, capsy
 def test_a_cluster_on_this_machine_gives_the_same_model(folder, tmp_path) -> None:
     pytest.importorskip("distributed")
     from buttress.cli._blocks import fit_in_blocks
-    from buttress.cli._models import make_estimator
+    from buttress.model_selection.candidates import make_candidate
 
     def fitted(dask):
-        estimator = make_estimator("leaky", approximation="nystroem").set_params(
+        estimator = make_candidate("leaky", approximation="nystroem").set_params(
             alphas=[0.3], cv=2, n_components=30
         )
         return fit_in_blocks(folder / "all.parquet", "y", estimator, dask=dask, ignore=[])

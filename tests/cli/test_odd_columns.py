@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 
 import pytest
+import typer
 
 from buttress.cli._inputs import read_data
+from buttress.tables import TableError
 
 
 def write(path, first):
@@ -19,10 +21,9 @@ def write(path, first):
     ("values", "reason"),
     [
         (["n/k", *(f"{i / 7:.4f}" for i in range(59))], "most are numbers, 'n/k' is not"),
-        ([f"0,{1000 + i}" for i in range(60)], "most are numbers with decimal commas"),
         ([f"user{i}" for i in range(60)], "60 different values in 60 rows: each becomes a feature"),
     ],
-    ids=["one bad value", "decimal commas", "names"],
+    ids=["one bad value", "names"],
 )
 def test_a_column_with_a_text_for_every_row_is_a_warning(tmp_path, values, reason):
     path = write(tmp_path / "odd.csv", values)
@@ -37,3 +38,31 @@ def test_categories_and_columns_named_as_such_are_not(tmp_path):
         names = write(tmp_path / "names.csv", [f"user{i}" for i in range(60)])
         read_data(names, "y", categorical="a")
     assert [str(warning.message) for warning in told] == []
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+def test_the_other_decimal_mark_is_one_message_with_the_remedy(tmp_path, mark, capsys):
+    path = tmp_path / "odd.csv"
+    rows = "".join(f"{i}{mark}5;{i}{mark}{i};{'uv'[i % 2]};{'np'[i % 2]}\n" for i in range(1, 61))
+    path.write_text("a;b;city;y\n" + rows)
+    other = "." if mark == "," else ","
+    with pytest.raises(typer.BadParameter) as caught:
+        read_data(path, "y", decimal=other)
+    assert "'a', 'b' hold numbers" in str(caught.value)
+    assert f"--decimal {mark}" in str(caught.value)
+    read = read_data(path, "y", decimal=mark)
+    assert read.table["a"].tolist() == [i + 0.5 for i in range(1, 61)]
+    codes = read_data(path, "y", decimal=other, categorical="a,b")
+    assert codes.table["a"][0] == f"1{mark}5"
+
+
+def test_a_misspelt_column_is_suggested(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("age,Diagnosis\n" + "1,n\n2,p\n" * 10)
+    for words, said in (
+        ({"target": "diagnosis"}, "did you mean 'Diagnosis'"),
+        ({"target": "Diagnosis", "ignore": "agee"}, "did you mean 'age'"),
+        ({"target": "Diagnosis", "categorical": "aeg"}, "did you mean 'age'"),
+    ):
+        with pytest.raises((typer.BadParameter, TableError), match=said):
+            read_data(path, **words)

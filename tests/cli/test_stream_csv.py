@@ -54,7 +54,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "reason"),
     [
-        ("a,a,label\n1,2,x\n", [], "the header has the column ['a'] more than once"),
+        ("a,a,label\n1,2,x\n", [], "rows.csv: column 'a' appears more than once"),
         ("a,b,label\n1,2,x\n", ["--target", "y"], "the header has no column 'y' (--target)"),
         ("a,b,label\nred,2,x\n", [], "line 2: the feature 'a' is no number: 'red'"),
     ],

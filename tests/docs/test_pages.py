@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["tutorial.rst", "command_line.rst"]
+PAGES = [
+    "tutorial.rst",
+    "command_line.rst",
+    *sorted(
+        f"how_to/{path.name}" for path in DOCS.glob("how_to/*.rst") if ">>>" in path.read_text()
+    ),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

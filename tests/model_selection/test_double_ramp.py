@@ -35,7 +35,7 @@ def test_equals_a_grid_search_by_risk(moons):
     ).fit(X, y)
     assert ours.best_score_ == pytest.approx(search.best_score_)
     assert np.allclose(
-        np.sort(ours.cv_results_["mean_score"]), np.sort(search.cv_results_["mean_test_score"])
+        np.sort(ours.cv_results_["mean_test_score"]), np.sort(search.cv_results_["mean_test_score"])
     )
     same = DoubleRampClassifier(d=0.15, C=ours.C_, gamma=ours.gamma_).fit(X, y)
     assert np.allclose(ours.decision_function(X), same.decision_function(X), atol=1e-7)

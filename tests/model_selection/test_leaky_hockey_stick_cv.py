@@ -44,6 +44,13 @@ def by_hand(X, y, alphas, folds, scorer=None, **parameters):
     return scores
 
 
+def fold_scores(model):
+    """Scores of every candidate and fold."""
+    results = model.cv_results_
+    folds = sum(name.startswith("split") for name in results)
+    return np.column_stack([results[f"split{k}_test_score"] for k in range(folds)])
+
+
 @pytest.mark.parametrize("solver", ["newton", "batched"])
 @pytest.mark.parametrize(("kernel", "r"), [("rbf", math.inf), ("linear", math.inf), ("rbf", 2.0)])
 def test_scores_are_those_of_single_fits(noisy, solver, kernel, r):
@@ -53,7 +60,7 @@ def test_scores_are_those_of_single_fits(noisy, solver, kernel, r):
     ).fit(X, y)
     folds = list(StratifiedKFold(5).split(X, y))
     expected = by_hand(X, y, model.alphas_, folds, gamma=0.2, kernel=kernel, r=r)
-    np.testing.assert_allclose(model.cv_results_["scores"][0, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(fold_scores(model), expected, atol=1e-12)
     np.testing.assert_allclose(model.cv_mean_, expected.mean(axis=1))
     np.testing.assert_allclose(model.cv_std_, expected.std(axis=1, ddof=1) / np.sqrt(5))
     assert model.solver_ == solver
@@ -70,7 +77,7 @@ def test_columns_agree_with_newton_where_the_kernel_is_nearly_singular(gamma):
         LeakyHockeyStickClassifierCV(solver=solver, **options).fit(X, y)
         for solver in ("newton", "batched")
     )
-    np.testing.assert_array_equal(batched.cv_results_["scores"], newton.cv_results_["scores"])
+    np.testing.assert_array_equal(fold_scores(batched), fold_scores(newton))
     assert batched.duality_gap_ <= 1e-8
 
 
@@ -133,11 +140,14 @@ def test_grid_over_widths_and_exponents(noisy):
     model = LeakyHockeyStickClassifierCV(
         alphas=8, gammas=[0.01, 0.1, "median"], r=[2.0, math.inf]
     ).fit(X, y)
-    scores = model.cv_results_["scores"]
-    assert scores.shape == (2, 3, 8, 5)
+    scores = fold_scores(model)
+    assert scores.shape == (2 * 3 * 8, 5)
     assert model.cv_mean_.max() == pytest.approx(scores.mean(axis=-1).max())
     single = LeakyHockeyStickClassifierCV(alphas=8, gamma=0.1, r=2.0).fit(X, y)
-    np.testing.assert_allclose(scores[0, 1], single.cv_results_["scores"][0, 0])
+    results = model.cv_results_
+    here = (results["param_gamma"] == 0.1) & (results["param_r"] == 2.0)
+    np.testing.assert_allclose(scores[here], fold_scores(single))
+    np.testing.assert_array_equal(results["param_alpha"][here], model.alphas_)
     assert model.r_ in (2.0, math.inf)
 
 
@@ -151,7 +161,7 @@ def test_any_scorer(noisy, scoring):
     }[scoring]
     folds = list(StratifiedKFold(5).split(X, y))
     expected = by_hand(X, y, model.alphas_, folds, measure, gamma=0.2)
-    np.testing.assert_allclose(model.cv_results_["scores"][0, 0], expected, atol=1e-9)
+    np.testing.assert_allclose(fold_scores(model), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +176,7 @@ def test_any_scorer(noisy, scoring):
 def test_any_splitter(noisy, cv):
     X, y = noisy
     model = LeakyHockeyStickClassifierCV(alphas=5, cv=cv).fit(X, y)
-    assert model.cv_results_["scores"].shape[-1] == len(classification_folds(cv, X, y))
+    assert fold_scores(model).shape[-1] == len(classification_folds(cv, X, y))
     assert np.isfinite(model.cv_std_).all()
 
 

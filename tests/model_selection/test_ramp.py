@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
-from buttress.classifiers.label_noise import NoiseRates
+from buttress.noise.core.class_noise import ClassNoise
+from buttress.solvers.hinge.ramp import solve_ramp
 
 
 @parametrize_with_checks([RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas=None, cv=3)])
@@ -44,7 +45,9 @@ def test_scores_equal_a_plain_grid_search():
             theirs.cv_results_["params"], theirs.cv_results_["mean_test_score"], strict=True
         )
     }
-    for p, score in zip(ours.cv_results_["params"], ours.cv_results_["mean_score"], strict=True):
+    for p, score in zip(
+        ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
+    ):
         assert score == pytest.approx(reference[p["C"], p["s"], p["gamma"]])
     # as good as the best, and no rougher than it
     spread = 0.5 * np.sqrt(theirs.best_score_ * (1 - theirs.best_score_) / 120)
@@ -63,14 +66,14 @@ def test_other_scorers_take_the_best_score():
     model = RampClassifierCV(
         Cs=[0.1, 10.0], ss=[-1.0], gammas=[0.2, 2.0], cv=3, scoring="roc_auc"
     ).fit(X, y)
-    assert model.best_score_ == model.cv_results_["mean_score"].max()
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
 
 
 def test_weights_that_raise_the_error_they_should_lower_are_dropped(monkeypatch):
     """With so small a penalty the heavier label would take every row."""
     X, y = make_moons(200, noise=0.1, random_state=0)
-    wrong = NoiseRates(np.array([0.0, 0.3]), np.array([0.01, 0.01]))
-    monkeypatch.setattr(ramp_search, "noise_rates", lambda *_: wrong)
+    wrong = ClassNoise(np.array([0.0, 0.3]), log_bayes_factor=20.0)
+    monkeypatch.setattr(ramp_search, "class_noise", lambda *_: wrong)
     options = {"ss": [-np.inf], "gammas": [1.0], "random_state": 0}
     small = RampClassifierCV(Cs=[1e-3], **options).fit(X, y)
     assert small.noise_weights_ == {0: 1.0, 1: 1.0}
@@ -149,3 +152,17 @@ def test_bad_parameters_are_named(parameters, named):
     X, y, _ = moons(40)
     with pytest.raises(ValueError, match=named):
         RampClassifierCV(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("s", [-np.inf, -1.0, -0.2])
+@pytest.mark.parametrize("other", [0.05, 50.0])
+def test_a_warm_start_ends_where_a_cold_one_does(s, other):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)
+    K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    cold = solve_ramp(K, y, C=2.0, s=s, tol=1e-10)
+    warm = solve_ramp(K, y, C=2.0, s=s, tol=1e-10, warm=solve_ramp(K, y, C=other, s=-0.5))
+    np.testing.assert_allclose(warm.g + warm.b, cold.g + cold.b, atol=1e-7)
+    np.testing.assert_array_equal(warm.clipped, cold.clipped)
+    np.testing.assert_allclose(warm.objective_path, cold.objective_path, rtol=1e-9)

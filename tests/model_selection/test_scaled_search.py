@@ -45,7 +45,7 @@ def test_leaky_search_over_widths_exponents_and_classes() -> None:
         n_components=30,
         random_state=1,
     ).fit(rows, labels)
-    assert model.cv_results_["scores"].shape == (2, 2, 2, 3)
+    assert model.cv_results_["split2_test_score"].shape == (2 * 2 * 2,)
     assert len(model.path_) == 3
     assert model.score(rows, labels) > 0.9
 
@@ -57,10 +57,13 @@ def test_folds_given_by_number_depend_on_row_numbers_and_the_seed_only() -> None
     chunked = LeakyHockeyStickClassifierCV(**options).fit(
         da.from_array(X, chunks=(33, 2)), da.from_array(Y, chunks=50)
     )
-    np.testing.assert_allclose(chunked.cv_results_["scores"], array.cv_results_["scores"])
+    for k in range(3):
+        name = f"split{k}_test_score"
+        np.testing.assert_allclose(chunked.cv_results_[name], array.cv_results_[name])
     np.testing.assert_allclose(chunked.dual_coef_, array.dual_coef_, atol=1e-7)
     other = LeakyHockeyStickClassifierCV(**options, random_state=5).fit(X, Y)
-    assert (other.cv_results_["scores"] != array.cv_results_["scores"]).any()
+    name = "split0_test_score"
+    assert (other.cv_results_[name] != array.cv_results_[name]).any()
     with pytest.raises(ValueError, match="number of folds only"):
         LeakyHockeyStickClassifierCV(**(options | {"cv": CV})).fit(
             da.from_array(X), da.from_array(Y)
@@ -83,7 +86,7 @@ def test_double_ramp_search(scoring: str) -> None:
     exact = DoubleRampClassifierCV(**options).fit(X, Y)
     near = DoubleRampClassifierCV(**options, **NEAR).fit(X, Y)
     np.testing.assert_allclose(
-        near.cv_results_["mean_score"], exact.cv_results_["mean_score"], atol=0.02
+        near.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"], atol=0.02
     )
     assert near.C_ == exact.C_
     assert near.best_estimator_.approximation_ == "nystroem"
@@ -106,7 +109,7 @@ def test_ramp_search() -> None:
     exact = RampClassifierCV(**options).fit(X, Y)
     near = RampClassifierCV(**options, **NEAR).fit(X, Y)
     np.testing.assert_allclose(
-        near.cv_results_["mean_score"], exact.cv_results_["mean_score"], atol=0.02
+        near.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"], atol=0.02
     )
     assert near.s_ in (-np.inf, -1.0)
     assert near.ignored_.shape == (160,)

@@ -186,11 +186,20 @@ def test_the_file_says_what_wrote_it(saved):
 
 
 def test_a_newer_format_asks_for_a_newer_library(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "FORMAT", 2)
+    monkeypatch.setattr(container, "FORMAT", container.FORMAT + 1)
     buttress.save(SVC().fit(X, Y), tmp_path / "new.skops")
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match="saved in format 2"):
+    with pytest.raises(ModelFileError, match=r"saved in format 3 .* install a newer one"):
         buttress.load(tmp_path / "new.skops")
+
+
+def test_an_older_format_is_refused_in_one_clear_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "FORMAT", 1)
+    buttress.save(SVC().fit(X, Y), tmp_path / "old.skops")
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match="reads format 2 only: fit the model again") as caught:
+        buttress.load(tmp_path / "old.skops")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_model_of_an_older_version_gets_the_defaults_of_new_parameters(tmp_path):
@@ -221,7 +230,7 @@ def test_the_comment_of_the_archive_is_where_zip_expects_it(saved):
         comment = archive.comment
         assert archive.testzip() is None
     assert comment.startswith(b"buttress-model ")
-    assert json.loads(comment[15:-72])["format"] == 1
+    assert json.loads(comment[15:-72])["format"] == container.FORMAT
     length = struct.unpack("<H", saved.read_bytes()[-len(comment) - 2 : -len(comment)])[0]
     assert length == len(comment)
 

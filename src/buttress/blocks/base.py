@@ -9,20 +9,18 @@ one block ends and the next begins.
 from __future__ import annotations
 
 import os
-from collections import deque
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import results_in_order
 
 Result = TypeVar("Result")
 
@@ -79,33 +77,89 @@ class Block:
         return np.searchsorted(classes, self.y)
 
 
-class BlockSource(Protocol):
-    """Rows in blocks."""
+class BlockSource(ABC):
+    """Rows in blocks.
+
+    A subclass registers itself when its module is imported: say in `opens` which of a user's
+    data it is for, and `buttress.blocks.sources` finds it. Files of this package are imported
+    for that; a source of one's own, in a file of one's own, by whoever needs it.
+    """
+
+    feature_names: Sequence[str] | None = None
+    # Whether a task on a block runs in this process.
+    is_local: bool = True
+    # Whether a pass reads files, so that rows that fit are better kept in memory.
+    from_files: bool = False
+    # A source for whatever path nobody else opens.
+    asked_last: ClassVar[bool] = False
+    registered: ClassVar[list[type[BlockSource]]] = []
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        BlockSource.registered.append(cls)
+
+    @classmethod
+    def opens(cls, X: Any) -> bool:
+        """Whether a user's `X` (a path, a collection) is for this source; looks, reads nothing."""
+        return False
+
+    @classmethod
+    def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> BlockSource:
+        """The source of a user's `X`, with labels, weights and features as `as_blocks` has them."""
+        raise AssertionError(f"{cls.__name__} opens nothing")
 
     @property
+    @abstractmethod
     def n_rows(self) -> int: ...
 
     @property
+    @abstractmethod
     def n_features(self) -> int: ...
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """float64 or float32."""
 
-    @property
-    def feature_names(self) -> Sequence[str] | None: ...
-
+    @abstractmethod
     def map(
         self, task: Callable[[Block], Result], rows: IntArray | None = None
     ) -> Iterator[Result]:
         """Run `task` on every block (or those that hold some of `rows`), results in order."""
-        ...
 
     def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Run `task`, which returns a tuple of arrays, on every block and add the tuples up."""
-        ...
+        return total(self.map(task))
 
 
-class ArrayBlocks:
+class LocalBlocks(BlockSource):
+    """Blocks that this process reads one by one, a few at a time in threads."""
+
+    n_threads: int | None = None
+
+    @property
+    @abstractmethod
+    def starts(self) -> IntArray:
+        """Number of the first row of every block, increasing."""
+
+    @abstractmethod
+    def read(self, index: int) -> Block:
+        """One block."""
+
+    def map(
+        self, task: Callable[[Block], Result], rows: IntArray | None = None
+    ) -> Iterator[Result]:
+        wanted: Any = range(len(self.starts))
+        if rows is not None:
+            wanted = np.unique(np.searchsorted(self.starts, np.asarray(rows), "right") - 1).tolist()
+        calls = [partial(self._run, task, index) for index in wanted]
+        return results_in_order(calls, self.n_threads)
+
+    def _run(self, task: Callable[[Block], Result], index: int) -> Result:
+        return task(self.read(index))
+
+
+class ArrayBlocks(LocalBlocks):
     """Blocks of an array, a memory-mapped array or a CSR matrix.
 
     Parameters
@@ -145,7 +199,6 @@ class ArrayBlocks:
         self.X, self.y, self.weight = X, None if y is None else np.asarray(y), weight
         self.rows = rows
         self.n_threads = n_threads
-        self.feature_names: Sequence[str] | None = None
         if block_size is None:
             # Two blocks per thread, so that none is idle for long.
             share = -(-X.shape[0] // (2 * (n_threads or os.cpu_count() or 1)))
@@ -167,21 +220,14 @@ class ArrayBlocks:
     def dtype(self) -> np.dtype[Any]:
         return working_dtype(self.X.dtype)
 
-    def map(
-        self, task: Callable[[Block], Result], rows: IntArray | None = None
-    ) -> Iterator[Result]:
-        starts = np.arange(0, self.n_rows, self.block_size)
-        if rows is not None:
-            starts = np.unique(np.asarray(rows) // self.block_size) * self.block_size
-        calls = [partial(self._run, task, int(start)) for start in starts]
-        return run_in_threads(calls, self.n_threads)
+    @property
+    def starts(self) -> IntArray:
+        return np.arange(0, self.n_rows, self.block_size)
 
-    def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
-        return total(self.map(task))
-
-    def _run(self, task: Callable[[Block], Result], start: int) -> Result:
+    def read(self, index: int) -> Block:
+        start = index * self.block_size
         if self._kept is not None and start in self._kept:
-            return task(self._kept[start])
+            return self._kept[start]
         stop = min(start + self.block_size, self.n_rows)
         X = self.X[start:stop]
         if not sparse.issparse(X):
@@ -198,44 +244,12 @@ class ArrayBlocks:
         )
         if self._kept is not None:
             self._kept[start] = block
-        return task(block)
+        return block
 
 
 def working_dtype(dtype: Any) -> np.dtype[Any]:
     """float32 for float32 (and half) data, float64 for everything else."""
     return np.dtype(np.float32) if dtype in (np.float32, np.float16) else np.dtype(np.float64)
-
-
-def run_in_threads(
-    calls: Sequence[Callable[[], Result]], n_threads: int | None = None
-) -> Iterator[Result]:
-    """Results of `calls` in order, a few calls ahead in threads with one BLAS thread each.
-
-    Large products and element-wise work both scale this way, where BLAS threads would leave
-    the element-wise part on one processor.
-    """
-    workers = min(n_threads or os.cpu_count() or 1, len(calls))
-    if workers <= 1:
-        for call in calls:
-            yield call()
-        return
-    with (
-        _thread_control().limit(limits=1, user_api="blas"),
-        ThreadPoolExecutor(max_workers=workers) as pool,
-    ):
-        remaining = iter(calls)
-        # Few results wait at a time, whatever the number of blocks.
-        waiting = deque(pool.submit(call) for call in islice(remaining, 2 * workers))
-        while waiting:
-            result = waiting.popleft().result()
-            waiting.extend(pool.submit(call) for call in islice(remaining, 1))
-            yield result
-
-
-@cache
-def _thread_control() -> ThreadpoolController:
-    # Looking for the loaded libraries takes milliseconds: once is enough.
-    return ThreadpoolController()
 
 
 def total(results: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -7,16 +7,19 @@ makes it again elsewhere.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import IntArray
-from buttress.blocks.base import Block, Result, working_dtype
-from buttress.blocks.parquet import ParquetBlocks
+from buttress.blocks.base import Block, BlockSource, LocalBlocks, Result, working_dtype
 
+# What Dask's client raises when the other side is no longer there.
+_LOST = {"FutureCancelledError", "CancelledError", "CommClosedError", "FuturesCancelledError"}
 # Sums are added in groups of this many on the workers before they travel further.
 _FAN_IN = 8
 
@@ -26,12 +29,12 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and (hasattr(X, "to_delayed"))
 
 
-class DaskBlocks:
+class DaskBlocks(BlockSource):
     """Chunks of a Dask array or partitions of a Dask dataframe, or row groups read by workers.
 
     Parameters
     ----------
-    X : dask array of shape (n, p), dask dataframe, or ParquetBlocks
+    X : dask array of shape (n, p), dask dataframe, or LocalBlocks
         Arrays are rechunked to whole rows. Files must be readable by every worker.
     y : dask array, dask series, or str, optional
         The labels, or the dataframe's column of labels.
@@ -45,6 +48,8 @@ class DaskBlocks:
     verbose : int
         Show Dask's own progress bar for every pass.
     """
+
+    is_local = False
 
     def __init__(
         self,
@@ -61,11 +66,10 @@ class DaskBlocks:
 
         self.client = client if client is not None else current_client()
         self.verbose = verbose
-        self.feature_names: Sequence[str] | None = None
-        if isinstance(X, ParquetBlocks):
+        if isinstance(X, LocalBlocks):
             self.feature_names, self._dtype = X.feature_names, X.dtype
-            self._n_features, sizes = X.n_features, X.block_rows
-            blocks = [dask.delayed(_call)(read) for read in X.delayed_blocks()]
+            self._n_features, sizes = X.n_features, np.diff([*X.starts, X.n_rows]).tolist()
+            blocks = [dask.delayed(_call)(partial(X.read, i)) for i in range(len(sizes))]
         else:
             parts, sizes = self._partitions(X, y, weight, columns)
             starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -85,6 +89,14 @@ class DaskBlocks:
             with self._current():
                 blocks = list(dask.persist(*blocks))
         self._blocks = blocks
+
+    @classmethod
+    def opens(cls, X: Any) -> bool:
+        return is_dask(X)
+
+    @classmethod
+    def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> DaskBlocks:
+        return cls(X, y, weight, columns=columns)
 
     @property
     def n_rows(self) -> int:
@@ -133,12 +145,21 @@ class DaskBlocks:
             bar = ProgressBar() if self.verbose > 0 else nullcontext()
             with bar:
                 return list(dask.compute(*values))
-        futures = self.client.compute(values)
-        if self.verbose > 0:
-            from distributed import progress
+        address = getattr(self.client.scheduler, "address", "its address")
+        try:
+            futures = self.client.compute(values)
+            if self.verbose > 0:
+                from distributed import progress
 
-            progress(futures, notebook=False)
-        return list(self.client.gather(futures))
+                progress(futures, notebook=False)
+            return list(self.client.gather(futures))
+        except (Exception, CancelledError) as error:
+            if type(error).__name__ not in _LOST and self.client.status == "running":
+                raise
+            raise ConnectionError(
+                f"The Dask scheduler at {address} has gone, or lost its workers: start the cluster "
+                "again, and then this."
+            ) from None
 
     def _current(self) -> AbstractContextManager[Any]:
         return self.client.as_current()  # type: ignore[no-any-return]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
-from buttress.blocks.base import Block, Result, run_in_threads, total
+from buttress.blocks.base import Block, LocalBlocks
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
@@ -30,7 +29,7 @@ class _Group:
         return f"{self.path}, row group {self.index}"
 
 
-class ParquetBlocks:
+class ParquetBlocks(LocalBlocks):
     """Row groups of one file, of several, or of all files of a directory, in order of name.
 
     Parameters
@@ -54,6 +53,10 @@ class ParquetBlocks:
         message names the file and the column.
     """
 
+    feature_names: list[str]
+    from_files = True
+    asked_last = True
+
     def __init__(
         self,
         path: Any,
@@ -65,12 +68,15 @@ class ParquetBlocks:
     ) -> None:
         self.files = find_files(path)
         self.target, self.weight, self.n_threads = target, weight, n_threads
-        self.feature_names: list[str] = [] if columns is None else list(columns)
+        self.feature_names = [] if columns is None else list(columns)
         self._groups: list[_Group] = []
         schema: Any = None
         start = 0
         for file in self.files:
             found, sizes = _describe(file)
+            doubled = sorted({name for name in found.names if found.names.count(name) > 1})
+            if doubled:
+                raise ValueError(f"{file}: column {doubled[0]!r} appears more than once.")
             if schema is None:
                 schema = found
                 if columns is None:
@@ -100,30 +106,23 @@ class ParquetBlocks:
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
 
-    def map(
-        self, task: Callable[[Block], Result], rows: IntArray | None = None
-    ) -> Iterator[Result]:
-        groups = self._groups
-        if rows is not None:
-            groups = [g for g in groups if _holds(g, np.asarray(rows))]
-        return run_in_threads([partial(self._run, task, group) for group in groups], self.n_threads)
-
-    def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
-        return total(self.map(task))
-
-    def delayed_blocks(self) -> list[Callable[[], Block]]:
-        """One function per row group that reads it, wherever it is called."""
-        return [partial(self._read, group) for group in self._groups]
-
     @property
-    def block_rows(self) -> list[int]:
-        """Rows of every block."""
-        return [group.n_rows for group in self._groups]
+    def starts(self) -> IntArray:
+        return np.array([group.start for group in self._groups])
 
-    def _run(self, task: Callable[[Block], Result], group: _Group) -> Result:
-        return task(self._read(group))
+    @classmethod
+    def opens(cls, X: Any) -> bool:
+        return isinstance(X, (str, os.PathLike))
 
-    def _read(self, group: _Group) -> Block:
+    @classmethod
+    def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> ParquetBlocks:
+        for name, value in (("y", y), ("sample_weight", weight)):
+            if value is not None and not isinstance(value, str):
+                raise ValueError(f"{name} must be the name of a column when X is a path.")
+        return cls(X, y, columns=columns, weight=weight)
+
+    def read(self, index: int) -> Block:
+        group = self._groups[index]
         wanted = [*self.feature_names, *(c for c in (self.target, self.weight) if c is not None)]
         table = _read_group(group, list(dict.fromkeys(wanted)))
         # Columns are contiguous in the file and stay so: the matrix is in Fortran order.
@@ -219,16 +218,15 @@ def _describe(file: Path) -> tuple[Any, list[int]]:
 def _read_group(group: _Group, columns: list[str]) -> Any:
     import pyarrow as pa
 
-    if group.path.suffix in _PARQUET:
-        import pyarrow.parquet as pq
+    try:
+        if group.path.suffix in _PARQUET:
+            import pyarrow.parquet as pq
 
-        with pq.ParquetFile(group.path) as opened:
-            return opened.read_row_group(group.index, columns=columns, use_threads=False)
-    with pa.OSFile(str(group.path)) as file:
-        batch = pa.ipc.open_file(file).get_batch(group.index)
-        return pa.Table.from_batches([batch]).select(columns)
-
-
-def _holds(group: _Group, rows: IntArray) -> bool:
-    first = int(np.searchsorted(rows, group.start))
-    return first < len(rows) and int(rows[first]) < group.start + group.n_rows
+            with pq.ParquetFile(group.path) as opened:
+                return opened.read_row_group(group.index, columns=columns, use_threads=False)
+        with pa.OSFile(str(group.path)) as file:
+            batch = pa.ipc.open_file(file).get_batch(group.index)
+            return pa.Table.from_batches([batch]).select(columns)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{group.path}: the file is damaged ({reason}).") from None

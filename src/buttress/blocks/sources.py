@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from buttress import blocks
 from buttress._arrays import Array, IntArray
 from buttress.blocks.base import ArrayBlocks, Block, BlockSource, Result
-from buttress.blocks.dask import DaskBlocks, is_dask
-from buttress.blocks.parquet import ParquetBlocks
 from buttress.kernels.approximate import FeatureMap, LinearMap
 
 
 def is_blocks(X: Any) -> bool:
-    """Whether `X` is a source of blocks, a path, or a Dask collection.
+    """Whether `X` is a source of blocks, or something that a source opens.
 
     Examples
     --------
     >>> is_blocks("part.parquet"), is_blocks(np.zeros((2, 2)))
     (True, False)
     """
-    if isinstance(X, (str, os.PathLike)):
-        return True
-    return isinstance(X, (ArrayBlocks, ParquetBlocks, DaskBlocks, Changed)) or is_dask(X)
+    return isinstance(X, BlockSource) or _opener(X) is not None
 
 
 def as_blocks(
@@ -39,7 +37,8 @@ def as_blocks(
     Parameters
     ----------
     X : source, path, or Dask collection
-        A path stands for a Parquet or Arrow file or a directory of them.
+        A path stands for a Parquet or Arrow file or a directory of them, unless a source for
+        its ending is registered.
     y : str, array or Dask collection, optional
         The column of labels by name (files, dataframes), or the labels (Dask arrays). A source
         has its labels already.
@@ -48,17 +47,27 @@ def as_blocks(
     columns : sequence of str, optional
         Features by name (files, dataframes).
     """
-    if isinstance(X, (str, os.PathLike)):
-        for name, value in (("y", y), ("sample_weight", weight)):
-            if value is not None and not isinstance(value, str):
-                raise ValueError(f"{name} must be the name of a column when X is a path.")
-        return ParquetBlocks(X, y, columns=columns, weight=weight)
-    if is_dask(X):
-        return DaskBlocks(X, y, weight, columns=columns)
+    opener = _opener(X)
+    if opener is not None:
+        return opener.open(X, y, weight, columns)
     if y is not None or weight is not None:
         raise ValueError("A source of blocks has its own labels and weights: pass y=None.")
     source: BlockSource = X
     return source
+
+
+def _opener(X: Any) -> type[BlockSource] | None:
+    """The source for a user's data: the youngest that opens them."""
+    _import_room()
+    found = [source for source in BlockSource.registered if source.opens(X)]
+    return min(reversed(found), key=lambda source: source.asked_last, default=None)
+
+
+@cache
+def _import_room() -> None:
+    """Let the sources that are files of this package register themselves."""
+    for module in iter_modules(blocks.__path__, f"{blocks.__name__}."):
+        import_module(module.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +103,7 @@ class _Composed:
         return self.task(self.change(block))
 
 
-class Changed:
+class Changed(BlockSource):
     """A source whose blocks are changed on the way.
 
     Parameters
@@ -107,6 +116,7 @@ class Changed:
     def __init__(self, source: BlockSource, change: Callable[[Block], Block]) -> None:
         self.source, self.change = source, change
         self.feature_names = source.feature_names
+        self.is_local, self.from_files = source.is_local, source.from_files
 
     @property
     def n_rows(self) -> int:
@@ -129,13 +139,6 @@ class Changed:
         return self.source.sum(_Composed(self.change, task))
 
 
-def is_local(source: BlockSource) -> bool:
-    """Whether the blocks are worked on in this process."""
-    if isinstance(source, Changed):
-        return is_local(source.source)
-    return isinstance(source, (ArrayBlocks, ParquetBlocks))
-
-
 def mapped_once(
     source: BlockSource, features: FeatureMap, classes: NDArray[Any], limit: float
 ) -> tuple[BlockSource, FeatureMap]:
@@ -146,19 +149,13 @@ def mapped_once(
     ones when memory does not suffice or the rows live elsewhere.
     """
     each = float(source.n_rows) * source.dtype.itemsize
-    if not is_local(source):
+    if not source.is_local:
         return source, features
     if each * features.n_raw <= limit and not isinstance(features, LinearMap):
         return _in_memory(source, features, classes), _Remapped(features)
-    if each * source.n_features <= limit and _from_files(source):
+    if each * source.n_features <= limit and source.from_files:
         return _in_memory(source, LinearMap(source.n_features), classes), features
     return source, features
-
-
-def _from_files(source: BlockSource) -> bool:
-    if isinstance(source, Changed):
-        return _from_files(source.source)
-    return isinstance(source, ParquetBlocks)
 
 
 def _in_memory(source: BlockSource, features: FeatureMap, classes: NDArray[Any]) -> ArrayBlocks:

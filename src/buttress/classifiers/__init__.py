@@ -1,22 +1,23 @@
 """What users import: one estimator per file, one shared base."""
 
 from buttress._lazy import attach
+from buttress.classifiers import online
 
 _HOME = {
     "ChowRejector": "chow",
     "DoubleHingeClassifier": "double_hinge",
     "DoubleRampClassifier": "double_ramp",
     "GeneralizedHingeClassifier": "generalized_hinge",
-    "KernelPegasos": "online.kernel_pegasos",
-    "KernelPerceptron": "online.kernel_perceptron",
+    "GroupwiseRejector": "group_bands",
     "LeakyHockeyStickClassifier": "leaky_hockey_stick",
     "MinimaxProbabilityMachine": "minimax_probability_machine",
-    "Norma": "online.norma",
-    "PARampClassifier": "online.pa_ramp",
     "RampClassifier": "ramp",
+    "TwoStageRejector": "two_stage",
     "UncertaintySetClassifier": "uncertainty_set",
+    "explain_reject": "refusal_reasons",
+    **dict.fromkeys(online.__all__, "online"),
 }
 
 __all__ = list(_HOME)
 
-__getattr__, __dir__ = attach(__name__, _HOME)
+__getattr__, __dir__ = attach(__name__, _HOME, saved={"RegularizationPath": "leaky_path"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
@@ -32,9 +31,7 @@ def by_blocks(model: Any, X: Any, method: str) -> Any:
             return X.map_blocks(call, dtype=sample.dtype, drop_axis=1, meta=sample[:0])
         chunks = (X.chunks[0], (sample.shape[1],))
         return X.map_blocks(call, dtype=sample.dtype, chunks=chunks, meta=sample[:0])
-    source = X
-    if isinstance(X, (str, os.PathLike)):
-        source = as_blocks(X, columns=None if names is None else list(names))
+    source = as_blocks(X, columns=None if names is None else list(names))
     return np.concatenate(list(source.map(partial(_predict_block, call))))
 
 

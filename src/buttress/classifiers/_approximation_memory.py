@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
+from buttress._memory import free_memory
 from buttress.classifiers.parameters import check_number
 
+# Taken for free where the system does not say.
+_UNKNOWN = 4 * 2**30
 _UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
 
 
@@ -22,7 +24,7 @@ def memory_limit_bytes(limit: Any) -> float:
     (1048576.0, 2147483648.0)
     """
     if limit is None:
-        return free_memory() / 2.0
+        return (free_memory() or _UNKNOWN) / 2.0
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?B?)\s*", limit.upper())
         unit = None if match is None else match[2] + "B" * (match[2] in ("K", "M", "G", "T"))
@@ -33,18 +35,3 @@ def memory_limit_bytes(limit: Any) -> float:
             )
         return float(match[1]) * _UNITS[unit] * 2.0**20
     return check_number("memory_limit", limit, "(0, inf)") * 2.0**20
-
-
-def free_memory() -> float:
-    """Bytes of memory that a process can still get."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return float(line.split()[1]) * 1024.0
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES")) / 2.0
-    except (AttributeError, ValueError, OSError):
-        return 4.0 * 2.0**30

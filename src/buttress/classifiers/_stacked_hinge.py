@@ -10,12 +10,17 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number
+from buttress.classifiers.probability import ProbabilityMixin, with_probability
 from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
+# Of the solver in one of `max_iter` steps: the limit is then one of the same size everywhere.
+_PAIR_STEPS = 10_000
 
-class BaseStackedHingeClassifier(BaseRejectClassifier):
+
+class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
 
     A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
@@ -37,9 +42,14 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 10_000_000,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
@@ -53,12 +63,19 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
+    @with_probability
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.
 
@@ -74,7 +91,8 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
         -------
         self
         """
-        _, solutions = self._fit(X, y, sample_weight)
+        self._check_parameters()
+        _, solutions = self._solve_all(self._training_set(X, y, sample_weight))
         self.solver_ = "smo"
         largest = max(float(np.abs(solution.g + solution.b).max()) for solution in solutions)
         # 256 rounding errors of the largest score
@@ -120,5 +138,5 @@ class BaseStackedHingeClassifier(BaseRejectClassifier):
             weight=weight,
             fit_intercept=self.fit_intercept,
             tol=tol,
-            max_iter=int(self.max_iter),
+            max_iter=int(self.max_iter) * _PAIR_STEPS,
         )

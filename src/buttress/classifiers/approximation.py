@@ -1,4 +1,8 @@
-"""Fits beyond the exact kernel: what the classifiers share at scale."""
+"""Two ways to train on rows: an exact kernel in memory, or mapped rows in blocks.
+
+`ApproximationMixin._rows` looks at the data and the parameters and gives `ExactRows` or a
+`ScaledFit`; both train an estimator, which says how in `_fit_exact` and `_fit_scaled`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
@@ -17,8 +21,9 @@ from buttress.blocks.base import ArrayBlocks, Block, BlockSource, take_rows
 from buttress.blocks.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
 from buttress.classifiers._approximation_blocks import by_blocks
 from buttress.classifiers._approximation_memory import memory_limit_bytes
+from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_number, check_option
-from buttress.classifiers.training import TrainingSet, _with_class_weight
+from buttress.classifiers.training import TrainingSet, with_class_weight
 from buttress.kernels import Kernel, make_kernel, resolve_gamma
 from buttress.kernels.approximate import (
     FeatureMap,
@@ -35,6 +40,17 @@ from buttress.solvers.blockwise.scan import Summary, scan
 
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
 _MEDIAN_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """Training rows in memory, all of whose similarities are computed."""
+
+    data: TrainingSet
+
+    def train(self, model: Any, *context: Any) -> None:
+        """Fit the estimator."""
+        model._fit_exact(self.data, *context)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +93,9 @@ class ScaledFit:
     def n_problems(self) -> int:
         return 1 if len(self.classes) == 2 else len(self.classes)
 
-    @property
-    def total_weight(self) -> float:
-        return float(self.summary.class_weight.sum())
+    def train(self, model: Any, *context: Any) -> None:
+        """Fit the estimator."""
+        model._fit_scaled(self, *context)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +154,8 @@ class TrainingScores:
 class ApproximationMixin:
     """``approximation``, ``n_components``, ``landmarks`` and ``memory_limit``.
 
-    Comes first in the list of bases. A `fit` asks `_scaled_fit` whether to go this way.
+    Comes first in the list of bases, and brings `fit`. A subclass checks its own parameters in
+    `_check_parameters` and is trained by `_fit_exact` or `_fit_scaled`.
     """
 
     approximation: str | None
@@ -152,9 +169,40 @@ class ApproximationMixin:
     kernel_params: Any
     class_weight: Any
     random_state: Any
+    _check_parameters: Any
 
-    def _scaled_fit(self, X: Any, y: Any, sample_weight: Any, cv: Any = None) -> ScaledFit | None:
-        """The data in blocks when the fit is to be approximate, else None."""
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
+            `approximation`, or a linear kernel, also a path or a Dask collection.
+        y : array-like of shape (n_samples,)
+            Labels, two or more kinds; the name of their column when `X` is a path.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the losses; an integer equals that many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        return self._train(X, y, sample_weight)
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._check_parameters()
+        self._rows(X, y, sample_weight).train(self)
+        return self
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, cv: Any = None, split: Any = None
+    ) -> ExactRows | ScaledFit:
+        """How to train: on all similarities, or on mapped rows in blocks.
+
+        `cv` are the folds of a search and `split` what its splitter is told beside the rows.
+        """
         check_common(self)
         check_option("approximation", self.approximation, APPROXIMATIONS)
         check_number("n_components", self.n_components, "[1, inf)", integer=True)
@@ -163,11 +211,10 @@ class ApproximationMixin:
         self._forget_approximation()
         self.approximation_: str | None = None
         blocks = is_blocks(X)
-        if self.approximation is None and not blocks:
-            return None
-        name = self._chosen_approximation(X, blocks, limit)
-        if name is None and not (blocks and self.kernel == "linear"):
-            return None
+        exact = self.approximation is None and not blocks
+        name = None if exact else self._chosen_approximation(X, blocks, limit)
+        if name is None and not blocks:
+            return ExactRows(self._training_set(X, y, sample_weight))  # type: ignore[attr-defined]
         if self.kernel == "precomputed":
             raise ValueError(
                 f"approximation={name!r} needs rows to map; kernel='precomputed' has none."
@@ -179,12 +226,12 @@ class ApproximationMixin:
             data = self._training_set(X, y, sample_weight)  # type: ignore[attr-defined]
             source = ArrayBlocks(data.X, data.codes, data.weight)
         seed = int(check_random_state(self.random_state or 0).randint(2**31 - 1))
-        folds = self._scaled_folds(cv, seed, data)
+        folds = self._scaled_folds(cv, seed, data, split or {})
         summary = scan(source, folds)
         if blocks:
             self._describe_input(source)
             totals, codes = summary.class_weight, np.arange(len(summary.classes))
-            wanted = _with_class_weight(totals, self.class_weight, summary.classes, codes)
+            wanted = with_class_weight(totals, self.class_weight, summary.classes, codes)
             if self.class_weight is not None and wanted is not None:
                 source = Changed(source, ClassFactors(summary.classes, wanted / totals))
                 summary = scan(source, folds)
@@ -214,11 +261,13 @@ class ApproximationMixin:
             f"{limit / 2**20:.4g} MB: approximation='auto' takes the Nyström map with "
             f"n_components={self.n_components}.",
             UserWarning,
-            stacklevel=5,  # fit's caller, through `all_or_nothing`
+            stacklevel=6,  # fit's caller, through `all_or_nothing`
         )
         return "nystroem"
 
-    def _scaled_folds(self, cv: Any, seed: int, data: TrainingSet | None) -> Folds:
+    def _scaled_folds(
+        self, cv: Any, seed: int, data: TrainingSet | None, split: dict[str, Any]
+    ) -> Folds:
         if cv is None:
             return Folds()
         if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
@@ -226,15 +275,12 @@ class ApproximationMixin:
             return Folds(int(cv), seed)
         if data is None:
             raise ValueError(f"cv={cv!r}: data in blocks take a number of folds only.")
-        tables = (np.zeros((len(data.codes), 0), dtype=bool),) * 2
-        for train, test in cv.split(data.X, data.codes) if hasattr(cv, "split") else cv:
-            columns = [np.zeros(len(data.codes), dtype=bool) for _ in range(2)]
-            columns[0][train], columns[1][test] = True, True
-            tables = tuple(  # type: ignore[assignment]
-                np.column_stack([table, column])
-                for table, column in zip(tables, columns, strict=True)
-            )
-        return Folds(tables[0].shape[1], seed, tables)
+        told = {name: _safe_indexing(values, data.rows) for name, values in split.items()}
+        pairs = list(cv.split(data.X, data.codes, **told) if hasattr(cv, "split") else cv)
+        train, test = np.zeros((2, len(data.codes), len(pairs)), dtype=bool)
+        for fold, pair in enumerate(pairs):
+            train[pair[0], fold], test[pair[1], fold] = True, True
+        return Folds(len(pairs), seed, (train, test))
 
     def _describe_input(self, source: BlockSource) -> None:
         self.n_features_in_ = source.n_features

@@ -33,15 +33,35 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         with probability at least `target_coverage` (and, without ties, at most one over their
         number more), whatever the distribution. With more than two classes the band is one
         for half the distance of the two largest scores. Weights do not enter the coverage.
+    target_risk : float in (0, 1), optional
+        Set the band so that at most this share of the answers is wrong, with probability
+        `confidence` over the draw of the rows it is tested on, whatever the distribution: see
+        `risk_certificate_`. Where that cannot be promised no row gets an answer, and a warning
+        says how many more rows would be needed. With more than two classes the band is one for
+        half the distance of the two largest scores. Weights do not enter.
+    confidence : float in (0, 1), default=0.9
+        Probability with which the promise of `target_risk` is kept.
+    certify_on : {"held_out", "folds"}, default="held_out"
+        "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
+        which is exact. "folds" trains on all rows and tests on what models of five folds say of
+        the others; the promise is then about those models, and approximate.
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
+        Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
-    max_iter : int, default=10_000_000
-        Cap on the pair steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, here of 10 000 pair steps each, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
-        For the rows kept out by `target_coverage`.
+        For the rows kept out by `target_coverage` or `target_risk`.
 
     Attributes
     ----------
@@ -51,6 +71,9 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         The rejection band on the scale of `decision_function`.
     rejection_rate_ : float
         Share of the training rows (weighted) that are rejected.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
         The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
         the linear kernel only. Their first axis is the binary problem.

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
@@ -20,7 +23,9 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
+class DoubleRampClassifier(
+    ProbabilityMixin, ApproximationMixin, RiskControlMixin, BaseRejectClassifier
+):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -31,6 +36,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         Width of the ramps' slope. Smaller is nearer to the 0-d-1 loss, and slower.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it. For more classes put
+        `ChowRejector` around a classifier.
     init : {"zero", "svm", "best"}, default="zero"
         Where the search starts: at zero (the convex problem comes first), at the support
         vector machine with the same `C`, or both, keeping the lower objective.
@@ -48,11 +57,28 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         more), whatever the distribution; given the held-out rows the coverage is Beta
         distributed. `d` still shapes the loss. With more than two classes the band is one for
         half the distance of the two largest scores. Weights do not enter the coverage.
+    target_risk : float in (0, 1), optional
+        Set the band so that at most this share of the answers is wrong, with probability
+        `confidence` over the draw of the rows it is tested on, whatever the distribution: see
+        `risk_certificate_`. Where that cannot be promised no row gets an answer, and a warning
+        says how many more rows would be needed. With more than two classes the band is one for
+        half the distance of the two largest scores. Weights do not enter.
+    confidence : float in (0, 1), default=0.9
+        Probability with which the promise of `target_risk` is kept.
+    certify_on : {"held_out", "folds"}, default="held_out"
+        "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
+        which is exact. "folds" trains on all rows and tests on what models of five folds say of
+        the others; the promise is then about those models, and approximate.
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
+        Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
-    max_iter : int, default=100
-        Cap on the outer (concave-convex) steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
@@ -67,8 +93,12 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
-        For the rows kept out by `target_coverage`, and for landmarks and random features.
+        For the rows kept out by `target_coverage` or `target_risk`, and for landmarks and random
+        features.
 
     Attributes
     ----------
@@ -85,6 +115,9 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     support_kind_ : ndarray of str of shape (n_samples,), or (n_samples, n_classes)
         Where every training row stands, by its margin ``t = y f(x)`` (Table 2 of the paper,
         corrected): see the Notes.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
         The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
         the linear kernel only. Their first axis is the binary problem.
@@ -148,6 +181,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
     "not_used"      weight zero, or held out           nothing
     ==============  =================================  ====================================
 
+    With `costs` a row's two ramps weigh ``b`` and ``a - b`` in place of ``d`` and ``1 - d``, ``b``
+    being the cost of refusing and ``a`` that of answering a row of its class wrongly, both beyond
+    that of a right answer.
+
     More than two classes: one machine per class against the rest; a row is answered when
     exactly one class is accepted (its score lies above its band). At ``d = 0.5`` no row is
     rejected.
@@ -174,6 +211,7 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         mu: float = 1.0,
         C: float = 1.0,
         *,
+        costs: Any = None,
         init: str = "zero",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -183,18 +221,24 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
         self.mu = mu
         self.C = C
+        self.costs = costs
         self.init = init
         self.kernel = kernel
         self.gamma = gamma
@@ -204,6 +248,10 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -211,9 +259,11 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
+    @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
         """Learn the classifier and its band.
 
@@ -229,12 +279,11 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         -------
         self
         """
-        self._check_shared()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data, solutions = self._fit(X, y, sample_weight)
+        self._train(X, y, sample_weight)
+        return self
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
         rho = np.array([solution.rho for solution in solutions])
         one = len(solutions) == 1
@@ -244,10 +293,11 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
         self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)
         self.solver_ = "smo"
-        return self
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""
+        if self.costs is not None:
+            raise ValueError("costs need an exact fit: use approximation=None.")
         seen = fit_scaled_double_ramp(self, scaled)
         one = seen.scores.shape[1] == 1
         rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
@@ -298,12 +348,19 @@ class DoubleRampClassifier(ApproximationMixin, BaseRejectClassifier):
             d=self.d,
             mu=self.mu,
             weight=weight,
+            **self._row_costs(y),
             fit_intercept=self.fit_intercept,
             start=start,
             warm=warm,
             tol=tol,
             max_iter=int(self.max_iter),
         )
+
+    def _row_costs(self, y: Array) -> dict[str, Array]:
+        if self.costs is None:
+            return {}
+        error, refusal = row_costs(self.costs, y)
+        return {"error_cost": error, "refusal_cost": refusal}
 
     def _half_width(self, solution: DoubleRampSolution) -> float:
         return solution.rho

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.leaky_path import (
     SOLVERS,
     RegularizationPath,
@@ -20,6 +20,7 @@ from buttress.classifiers.leaky_path import (
     make_problem,
 )
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
@@ -44,10 +45,17 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         check_option("solver", self.solver, SOLVERS)
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        if self.loss is not None and self.solver in ("batched", "mm"):
+        if self.loss is None:
+            return
+        if self.solver == "mm":
             raise ValueError(
-                f"solver={self.solver!r} serves the leaky hockey stick family only: with a loss "
-                "of your own use 'auto' or 'newton'."
+                "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
+                "use 'auto', 'newton' or 'batched'."
+            )
+        if self.solver == "batched" and getattr(self.loss, "scalars", None) is None:
+            raise ValueError(
+                "solver='batched' needs a compiled loss: make it with buttress.losses.ScalarLoss, "
+                "or use 'auto' or 'newton'."
             )
 
     def _dense_order(self, data: TrainingSet) -> int:
@@ -121,7 +129,7 @@ class _Summary:
         self.converged = bool(model.converged.all())
 
 
-class LeakyHockeyStickClassifier(BaseLeakyClassifier):
+class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     """Classifier with the leaky hockey stick loss, linear or with a kernel.
 
     It minimises::
@@ -149,9 +157,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
     kernel_params : dict, default=None
         Further arguments of the kernel function.
     loss : object, default=None
-        A smooth convex margin loss of your own in place of L_r: an object with ``value``,
-        ``derivative``, ``curvature`` (vectorised) and ``curvature_bound``; with ``conjugate``
-        the certificate is a duality gap, without it a KKT residual.
+        A smooth convex margin loss of your own in place of L_r:
+        ``buttress.losses.ScalarLoss``, which is compiled, or any object with ``value``,
+        ``derivative``, ``curvature`` (of arrays) and ``curvature_bound``, which is called from
+        Python; with ``conjugate`` the certificate is a duality gap, without it a KKT residual.
     fit_intercept : bool, default=True
         Whether there is an (unpenalised) intercept b.
     class_weight : dict, "balanced" or None, default=None
@@ -173,8 +182,11 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     max_iter : int, default=1000
-        Limit on Newton iterations per penalty ("mm": on iterations in all).
+        Limit on the solver's outer steps, Newton's, per penalty ("mm": on its steps in all).
     n_jobs : int, default=None
         Threads for the binary problems of several classes.
     verbose : int, default=0
@@ -266,6 +278,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         tol: float = 1e-9,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -287,42 +300,26 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeakyHockeyStickClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds.
-        sample_weight : array-like of shape (n_samples,), optional
-            An integer weight equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        alpha = check_number("alpha", self.alpha, "(0, inf)")
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, "(0, inf)")
         check_number("r", self.r, "(1, inf]")
         self._check_shared_parameters()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
-            return self
-        data = self._training_set(X, y, sample_weight)
-        with blas_threads_for(self._dense_order(data)):
-            self._fit_exactly(data, alpha)
-        return self
 
-    def _fit_exactly(self, data: TrainingSet, alpha: float) -> None:
+    def _fit_scaled(self, scaled: ScaledFit) -> None:
+        fit_scaled_leaky(self, scaled, make_loss(self.loss, self.r))
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        with blas_threads_for(self._dense_order(data)):
+            self._solve_exactly(data, float(self.alpha))
+
+    def _solve_exactly(self, data: TrainingSet, alpha: float) -> None:
         kernel = self._make_kernel(data)
         problem = make_problem(self, data, kernel, make_loss(self.loss, self.r))
         targets = data.targets.T

@@ -73,8 +73,8 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         Further arguments of the kernel function.
     tol : float, default=1e-8
         Bound on the gap relative to ``max(1, objective)``.
-    max_iter : int, default=200
-        Limit on Newton steps of the maximum-margin machine.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, Newton's for the maximum-margin machine.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         coef0: float = 0.0,
         kernel_params: Any = None,
         tol: float = 1e-8,
-        max_iter: int = 200,
+        max_iter: int = 1000,
     ) -> None:
         self.bias = bias
         self.margin = margin

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
-from buttress.classifiers.suspects import LabelSuspects, disagreement, find_suspects
 from buttress.classifiers.training import TrainingSet
+from buttress.noise.core.crossfit import held_out_scores, make_folds
+from buttress.noise.core.estimate import check_share
+from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
 
@@ -22,7 +27,7 @@ from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_
 _FLOOR = 1e-4
 
 
-class RampClassifier(ApproximationMixin, BaseKernelClassifier):
+class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier):
     """Kernel machine with the ramp loss, for training labels that are partly wrong.
 
     Parameters
@@ -45,8 +50,8 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
     tol : float, default=1e-8
         Bound on the violation of the optimality conditions of every convex step, on the scale
         of f (1e-4 at least for float32 data).
-    max_iter : int, default=100
-        Cap on the outer (concave-convex) steps.
+    max_iter : int, default=1000
+        Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
@@ -61,6 +66,9 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
         For the shuffled folds of `suspects`, and for landmarks and random features.
     n_jobs : int or None, default=None
@@ -158,12 +166,13 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-8,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -184,34 +193,14 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifier:
-        """Learn the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the Gram matrix of the training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data = self._training_set(X, y, sample_weight)
+    def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
-        tol = max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+        tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         one = len(solutions) == 1
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
@@ -227,7 +216,6 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         self._store_certificates(
             [_Certificate(solution) for solution in solutions], kind="kkt_residual"
         )
-        return self
 
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.
@@ -247,10 +235,30 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         Returns
         -------
         LabelSuspects
-            Scores, estimated noise rate, the selected rows and their estimated false discovery
-            rate.
+            Probabilities, suggested labels, noise rates with intervals, and the rows named.
+
+        See Also
+        --------
+        buttress.LabelAudit : The same with any classifiers, several at once, and groups.
+
+        Notes
+        -----
+        One Gram matrix, its width fixed from all rows, serves all folds and repeats (an
+        approximate machine is fitted to the rows of every fold).
         """
-        return find_suspects(self, X, y, cv=cv, fdr=fdr)
+        check_share("fdr", fdr)
+        machine = clone(self)
+        data = machine._training_set(X, y)
+        labels = data.classes[data.codes]
+        folds = make_folds(cv, "auto", data.X, labels, None, self.random_state)
+        rows = data.X
+        if self.approximation is None and self.kernel != "precomputed":
+            kernel = self._make_kernel(data)
+            rows = np.asarray(kernel(data.X, data.X))
+            machine = clone(self).set_params(kernel="precomputed")
+        scores = held_out_scores(machine, rows, labels, folds, n_jobs=self.n_jobs)
+        noise = fit_label_noise(scores[:, None], labels)
+        return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, "(0, inf)")
@@ -261,7 +269,13 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         check_number("cache_size", self.cache_size, "(0, inf)")
 
-    def _solve(self, K: KernelMatrix, y: Array, weight: Array | None, tol: float) -> RampSolution:
+    def _tolerance(self, data: TrainingSet) -> float:
+        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
+
+    def _solve(
+        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
+    ) -> RampSolution:
+        """One binary problem; `warm` is a solution of the same rows for another C or s."""
         options: dict[str, Any] = {
             "s": float(self.s),
             "weight": weight,
@@ -270,7 +284,7 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
             "max_iter": int(self.max_iter),
         }
         if self.radius is None:
-            return solve_ramp(K, y, C=float(self.C), **options)
+            return solve_ramp(K, y, C=float(self.C), warm=warm, **options)
         return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:

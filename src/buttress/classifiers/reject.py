@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_number, check_option, check_pairs
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
@@ -37,14 +37,15 @@ class RejectMixin:
     thresholds_: Array
     d: float
     target_coverage: float | None
+    target_risk: float | None = None
 
     def reject(self, X: Any) -> BoolArray:
         """Which rows get no answer.
 
         Two classes: the score lies in the closed band ``thresholds_``; a band of no width
         rejects nothing. More classes: no class, or more than one, is accepted, where a class
-        is accepted when its score lies above its band. With ``target_coverage`` the rule is
-        one band for half the distance of the two largest scores.
+        is accepted when its score lies above its band. With ``target_coverage`` or
+        ``target_risk`` the rule is one band for half the distance of the two largest scores.
 
         Parameters
         ----------
@@ -87,10 +88,7 @@ class RejectMixin:
             Without `reject_label`, a masked array whose masked entries are rejected;
             otherwise an array with `reject_label` in their place.
         """
-        labels, rejected = self._judge(X)
-        if reject_label is None:
-            return np.ma.MaskedArray(labels, mask=rejected)
-        return _with_label(labels, rejected, reject_label, self.classes_)
+        return labels_or_refusals(*self._judge(X), reject_label, self.classes_)
 
     # -- the rule --------------------------------------------------------------------------
 
@@ -102,7 +100,7 @@ class RejectMixin:
     def _rejected(self, scores: Array) -> BoolArray:
         if not (self.thresholds_[..., 0] < self.thresholds_[..., 1]).any():
             return np.zeros(len(scores), dtype=bool)
-        if self.target_coverage is not None:
+        if self.target_coverage is not None or self.target_risk is not None:
             return np.asarray(half_gap(scores) <= self.thresholds_[1])
         if scores.ndim == 1:
             low, high = self.thresholds_
@@ -124,6 +122,12 @@ class RejectMixin:
     def _check_coverage(self) -> None:
         if self.target_coverage is not None:
             check_number("target_coverage", self.target_coverage, "(0, 1]")
+        # Also without target_risk, which alone uses them.
+        given = vars(self)
+        if "confidence" in given:
+            check_number("confidence", given["confidence"], "(0, 1)")
+            check_option("certify_on", given["certify_on"], ["held_out", "folds"])
+            check_pairs("noise_rates", given["noise_rates"])
 
 
 class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
@@ -172,7 +176,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         values = scores[:, 0] if len(solutions) == 1 else scores
         return judge._labels(values), judge._rejected(values)
 
-    def _check_shared(self) -> None:
+    def _check_parameters(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
         check_number("C", self.C, "(0, inf)")
         check_number("tol", self.tol, "(0, inf)")
@@ -181,10 +185,14 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         self._check_coverage()
         self._check_own()
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingSet, list[Any]]:
+    def _solve_all(self, data: TrainingSet) -> tuple[TrainingSet, list[Any]]:
         """Train, and store everything that all such machines share."""
-        self._check_shared()
-        everything = data = self._training_set(X, y, sample_weight)
+        everything = data
+        if getattr(self, "costs", None) is not None and data.n_problems > 1:
+            raise ValueError(
+                f"costs of {type(self).__name__} are for two classes, and y has "
+                f"{len(data.classes)}: put ChowRejector(costs=...) around a classifier."
+            )
         precomputed = self.kernel == "precomputed"
         held: IntArray | None = None
         if self.target_coverage is not None:
@@ -252,8 +260,18 @@ def coverage_threshold(confidence: Array, target_coverage: float) -> float:
     return threshold
 
 
-def held_out_rows(codes: IntArray, random_state: Any) -> tuple[IntArray, IntArray]:
+def held_out_rows(
+    codes: IntArray, random_state: Any, wanted_by: str = "target_coverage"
+) -> tuple[IntArray, IntArray]:
     """Positions to train on and positions kept out, a quarter of every class.
+
+    Parameters
+    ----------
+    codes : integer array of shape (n,)
+        Index of every row's label.
+    random_state : int, RandomState or None
+    wanted_by : str
+        The parameter that asks for it, for the message.
 
     Raises
     ------
@@ -263,7 +281,7 @@ def held_out_rows(codes: IntArray, random_state: Any) -> tuple[IntArray, IntArra
     n, counts = len(codes), np.bincount(codes)
     if n < 8 or counts.min() < 2:
         raise ValueError(
-            "target_coverage sets the band on held-out rows and needs at least 8 rows and 2 of "
+            f"{wanted_by} sets the band on held-out rows and needs at least 8 rows and 2 of "
             f"every class; got n_samples={n} with class counts {counts.tolist()}."
         )
     held = max(int(np.ceil(HELD_OUT * n)), len(counts))
@@ -282,6 +300,15 @@ def subset(data: TrainingSet, rows: IntArray, precomputed: bool) -> TrainingSet:
         weight=None if data.weight is None else data.weight[rows],
         rows=data.rows[rows],
     )
+
+
+def labels_or_refusals(
+    labels: NDArray[Any], rejected: BoolArray, reject_label: Any, classes: NDArray[Any]
+) -> NDArray[Any]:
+    """A masked array of labels, or `reject_label` in the rejected places when it is not None."""
+    if reject_label is None:
+        return np.ma.MaskedArray(labels, mask=rejected)
+    return _with_label(labels, rejected, reject_label, classes)
 
 
 def _with_label(

@@ -104,7 +104,7 @@ def validate_training_set(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but "
             f"the data contains only one class: {classes.tolist()}."
         )
-    weight = _with_class_weight(weight, class_weight, classes, codes)
+    weight = with_class_weight(weight, class_weight, classes, codes)
     return TrainingSet(X, codes, classes, weight, rows, n_rows)
 
 
@@ -129,7 +129,7 @@ def _checked_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
     return np.asarray(weight)
 
 
-def _with_class_weight(
+def with_class_weight(
     weight: Array | None, class_weight: Any, classes: NDArray[Any], codes: IntArray
 ) -> Array | None:
     """Multiply the sample weights by the class weights; "balanced" counts weighted rows."""

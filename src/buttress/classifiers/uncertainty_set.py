@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from buttress._arrays import IntArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.scaled_models import fit_scaled_sets
 from buttress.classifiers.set_machines import (
@@ -81,7 +81,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
     tol : float, default=1e-8
         Bound on the duality gap relative to ``max(1, |objective|)``.
     max_iter : int, default=1000
-        Limit on Newton or interior-point steps per binary problem.
+        Limit on the solver's outer steps, Newton or interior-point ones, per binary problem.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
         Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
         (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
@@ -224,35 +224,17 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
     # the rows behind `uncertainty_sets_`: points (or None), targets, weights (or None)
     _set_rows: Any
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> UncertaintySetClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds.
-        sample_weight : array-like of shape (n_samples,), optional
-            An integer weight equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        radius = check_number("radius", self.radius, "(0, inf)")
-        loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
+    def _check_parameters(self) -> None:
+        check_number("radius", self.radius, "(0, inf)")
+        make_set_loss(self.loss, self.h, self.omega, self.nu)
         check_option("bias", self.bias, BIASES)
         check_option("solver", self.solver, ("auto", "newton", "conic"))
         check_number("holdout", self.holdout, "[0, 1)")
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        scaled = self._scaled_fit(X, y, sample_weight)
-        if scaled is not None:
-            self._fit_scaled(scaled)
-            return self
-        data = self._training_set(X, y, sample_weight)
+
+    def _fit_exact(self, data: TrainingSet) -> None:
+        loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
         if self.kernel != "precomputed":
             warn_few_distinct_rows(type(self).__name__, data.X)
         kernel = self._make_kernel(data)
@@ -264,7 +246,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                 geometry,
                 target,
                 loss,
-                radius,
+                float(self.radius),
                 sample_weight=work.weights,
                 tol=self._tolerance(data),
                 max_iter=int(self.max_iter),
@@ -281,7 +263,6 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         else:
             biases = self._held_out_biases(data, kernel, results, first, second)
         self._store_solution(data, kernel, loss, results, biases, first)
-        return self
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         fit_scaled_sets(self, scaled, make_set_loss(self.loss, self.h, self.omega, self.nu))

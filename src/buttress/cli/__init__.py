@@ -37,4 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from buttress.cli._app import run
 
-    return run(list(sys.argv[1:] if arguments is None else arguments))
+    if arguments is not None:
+        return run(list(arguments))
+    from buttress.cli._interrupt import ending_soon, leave
+
+    with ending_soon() as pressed:
+        code = run(sys.argv[1:])
+    if pressed.is_set():
+        leave("", code)
+    return code

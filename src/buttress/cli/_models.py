@@ -1,15 +1,14 @@
-"""The models that the command line offers, each with its own cross-validation."""
+"""What the options that choose and judge models accept."""
 
 from __future__ import annotations
 
-import inspect
+import re
 from enum import StrEnum
 from typing import Any
 
 import typer
 
-# Rows up to which the comparison of models uses everything; beyond, a sample decides.
-COMPARED_ROWS = 2000
+from buttress.cli._inputs import names
 
 
 class Model(StrEnum):
@@ -23,83 +22,95 @@ class Model(StrEnum):
     online = "online"
 
 
-TITLES = {
-    "svc": "plain SVC",
-    "leaky": "leaky hockey stick",
-    "ramp": "ramp",
-    "reject": "double ramp (abstains)",
-    "uncertainty": "uncertainty sets",
-    "online": "PA-RAMP (one pass)",
-}
+class Metric(StrEnum):
+    """What ``--metric`` accepts."""
 
-_CLASSES = {
-    "leaky": "LeakyHockeyStickClassifierCV",
-    "ramp": "RampClassifierCV",
-    "reject": "DoubleRampClassifierCV",
-    "uncertainty": "UncertaintySetClassifierCV",
-}
-
-# Those that always answer; the rejecting one takes part when a cost of rejection is given.
-ANSWERING = ("leaky", "ramp", "uncertainty", "online")
+    accuracy = "accuracy"
+    balanced_accuracy = "balanced-accuracy"
+    f1 = "f1"
+    average_precision = "average-precision"
+    cost = "cost"
 
 
-def make_estimator(
-    kind: str, *, d: float = 0.2, seed: int = 0, folds: int = 5, approximation: str | None = None
-) -> Any:
-    """The estimator behind a name, not fitted.
+class Approximation(StrEnum):
+    """What ``--approximation`` accepts."""
 
-    Parameters
-    ----------
-    kind : str
-        A value of `Model` except "auto", or "svc" for scikit-learn's `SVC` as it comes.
-    d : float
-        Cost of rejection, for "reject".
-    seed : int
-        Of the folds, and of whatever else is random.
-    folds : int
-        Number of folds of the estimator's own cross-validation.
-    approximation : str, optional
-        Feature map instead of the exact kernel, for the estimators that take one.
+    auto = "auto"
+    nystroem = "nystroem"
+    fourier = "fourier"
+
+
+def seconds_of(text: str) -> float:
+    """A length of time, as ``90``, ``60s``, ``5m`` or ``1.5h``.
+
+    Examples
+    --------
+    >>> seconds_of("90"), seconds_of("2m"), seconds_of("1.5h")
+    (90.0, 120.0, 5400.0)
     """
-    from sklearn.model_selection import StratifiedKFold
-
-    import buttress
-
-    if kind == "svc":
-        from sklearn.svm import SVC
-
-        return SVC()
-    cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    if approximation is not None and not takes_approximation(kind):
-        raise typer.BadParameter(f"--approximation does not apply to --model {kind}")
-    if kind == "online":
-        return _online_search(cv)
-    cls = getattr(buttress, _CLASSES[kind])
-    accepted = inspect.signature(cls).parameters
-    settings: dict[str, Any] = {"cv": cv}
-    if "random_state" in accepted:
-        settings["random_state"] = seed
-    if kind == "reject":
-        settings["d"] = d
-    if approximation is not None:
-        settings["approximation"] = approximation
-    return cls(**settings)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?\s*", text)
+    seconds = float(found[1]) * {"m": 60, "h": 3600}.get((found[2] or "s")[0], 1) if found else 0
+    if not 1 <= seconds <= 7 * 24 * 3600:
+        raise typer.BadParameter(f"--time {text}: expected at least a second, as 60s, 5m or 1h")
+    return seconds
 
 
-def takes_approximation(kind: str) -> bool:
-    """Whether a model can stand on a feature map instead of the exact kernel."""
-    import buttress
+def measure_of(metric: Metric | None, d: float | None, abstains: bool = False) -> Any:
+    """The measure that decides: the cost when one of no answer is given, else the error.
 
-    if kind not in _CLASSES:
-        return False
-    return "approximation" in inspect.signature(getattr(buttress, _CLASSES[kind])).parameters
+    A model that abstains is judged by the cost in any case: its error alone would count the rows
+    that it leaves unanswered as if it had answered them.
+    """
+    from buttress.model_selection import Measure
+
+    if metric is None:
+        metric = Metric.accuracy if d is None and not abstains else Metric.cost
+    return Measure(metric.value, d=0.2 if d is None else d)
 
 
-def _online_search(cv: Any) -> Any:
-    """PA-RAMP has no cross-validated version of its own: width and ramp by a small grid."""
-    from sklearn.model_selection import GridSearchCV
+def check_cost(d: float | None) -> None:
+    """Refuse a cost of no answer that is out of range."""
+    if d is not None and not 0 < d <= 0.5:
+        raise typer.BadParameter(f"--d {d:g} is out of range: a number in (0, 0.5]")
 
-    from buttress import PARampClassifier
 
-    grid = {"gamma": ["scale", "median"], "s": [-1.0, -0.5, -0.2]}
-    return GridSearchCV(PARampClassifier(), grid, cv=cv)
+def check_coverage(target_coverage: float | None, model: Model) -> None:
+    """Refuse a coverage that is out of range or that nobody would keep."""
+    if target_coverage is None:
+        return
+    if not 0 < target_coverage <= 1:
+        raise typer.BadParameter(
+            f"--target-coverage {target_coverage:g} is out of range: a share in (0, 1]"
+        )
+    if model is not Model.reject:
+        raise typer.BadParameter(
+            "--target-coverage is for the model that abstains: add --model reject"
+        )
+
+
+def class_weights_of(text: str | None, labels: Any) -> Any:
+    """``balanced``, or ``label=weight,label=weight`` with the labels of the file."""
+    if text is None or text.strip() == "balanced":
+        return text and "balanced"
+    import numpy as np
+
+    known = {str(label): label for label in np.unique(labels).tolist()}
+    found: dict[Any, float] = {}
+    for part in names(text):
+        label, mark, weight = part.rpartition("=")
+        try:
+            value = float(weight)
+        except ValueError:
+            value = -1.0
+        if not mark or not 0 < value < float("inf"):
+            raise typer.BadParameter(
+                f"--class-weight {text}: expected 'balanced' or label=weight with positive "
+                f"numbers, as {','.join(f'{name}=1' for name in list(known)[:2])}"
+            )
+        if label.strip() not in known:
+            raise typer.BadParameter(
+                f"--class-weight {text}: there is no class {label.strip()!r}; there are "
+                f"{', '.join(map(repr, list(known)[:10]))}"
+            )
+        found[known[label.strip()]] = value
+    return {label: found.get(label, 1.0) for label in known.values()}

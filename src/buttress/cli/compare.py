@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Missing, names, read_data, writable
-from buttress.cli._models import TITLES
+from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
+from buttress.cli._models import Metric, check_cost, class_weights_of, measure_of
+from buttress.model_selection.titles import TITLES
 
 if TYPE_CHECKING:
-    from buttress.cli._evaluate import Judged
+    from buttress.model_selection import Judged, Measure
+    from buttress.model_selection.candidates import Request
+    from buttress.report.comparing import NoiseCell
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -33,6 +37,13 @@ def compare(
         float | None,
         typer.Option("--d", help="Cost of no answer, in (0, 0.5]; adds the abstaining model."),
     ] = None,
+    metric: Annotated[
+        Metric | None,
+        typer.Option(help="What is compared: accuracy, or cost when --d is given."),
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="Weights of the classes: balanced, or label=2,other=1.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     missing: Annotated[
         Missing, typer.Option(help="What a missing value does: stop, be filled in, drop its row.")
@@ -41,6 +52,7 @@ def compare(
         str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    decimal: DecimalMark = Decimal.point,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -48,32 +60,55 @@ def compare(
 ) -> None:
     """Compare all models on a file while a share of the training labels is flipped.
 
-    Every model is tuned by its own cross-validation inside each training part; the test
-    labels are left as they are. Intervals are corrected for the overlap of the training parts
-    (Nadeau and Bengio).
+    Every model is tuned by its own cross-validation inside each training part, whose rows are
+    shuffled with the seed; the test labels are left as they are. Intervals are corrected for the
+    overlap of the training parts (Nadeau and Bengio).
 
     **Example:** `buttress compare patients.csv --target diagnosis --noise 0,0.05,0.1 --cv 5x10`
     """
     say = Output(json, quiet)
     rates = _rates(noise)
     repeats, folds = _folds(cv)
+    check_cost(d)
     kinds = _kinds(models, d)
-    if d is not None and not 0 < d <= 0.5:
-        raise typer.BadParameter(f"--d {d:g} is out of range: a number in (0, 0.5]")
-    writable(report)
+    guard_files([data], {"--report": report})
     with limit_threads(jobs):
+        from buttress.model_selection.candidates import Request, takes_class_weight
+
         read = read_data(
-            data, target, missing=missing, categorical=categorical, ignore=ignore, folds=folds
+            data,
+            target,
+            missing=missing,
+            categorical=categorical,
+            ignore=ignore,
+            folds=folds,
+            decimal=decimal,
         )
-        share = 1.0 / (folds - 1)
+        weights = class_weights_of(class_weight, read.labels)
+        if weights is not None:
+            kinds = [kind for kind in kinds if takes_class_weight(kind)]
+        measure = measure_of(metric, d, "reject" in kinds)
+        request = Request(
+            d=measure.d,
+            seed=seed,
+            class_weight=weights,
+            scoring=measure.scoring(len(read.classes)),
+        )
+
         results = [
-            _judge(read, kinds, rate, repeats, folds, d or 0.2, missing, seed, jobs, say)
+            _judge(read, kinds, rate, repeats, folds, request, str(missing), jobs, say)
             for rate in rates
         ]
-        table = _table(results, rates, d or 0.2, share)
-        _print(say, table, rates, "error" if d is None else f"0-d-1 risk at d = {d:g}")
+        table = _table(results, measure, 1.0 / (folds - 1))
+        _print(say, table, rates, measure.title)
         if report is not None:
-            _write_report(report, data, read, table, rates, d, cv, seed)
+            from buttress.report import noise_report, write_report
+
+            titled = {TITLES[kind]: cells for kind, cells in table.items()}
+            page = noise_report(
+                str(data), read.table, read.labels, titled, rates, measure, cv, seed
+            )
+            write_report(page, report)
             say.say(f"wrote {report}")
     say.result(
         {
@@ -81,9 +116,19 @@ def compare(
             "rows": len(read.labels),
             "classes": read.classes,
             "cv": {"repetitions": repeats, "folds": folds},
-            "measure": "error" if d is None else "0-d-1 risk",
+            "measure": measure.title,
             "results": [
-                {"model": kind, "title": TITLES[kind], "noise": rate, **cell}
+                {
+                    "model": kind,
+                    "title": TITLES[kind],
+                    "noise": rate,
+                    "risk": cell.loss.value,
+                    "low": cell.loss.low,
+                    "high": cell.loss.high,
+                    "accuracy": cell.accuracy,
+                    "answered": cell.answered,
+                    "seconds": cell.seconds,
+                }
                 for kind, cells in table.items()
                 for rate, cell in zip(rates, cells, strict=True)
             ],
@@ -130,110 +175,71 @@ def _judge(
     rate: float,
     repeats: int,
     folds: int,
-    d: float,
+    request: Request,
     missing: str,
-    seed: int,
     jobs: int,
     say: Output,
 ) -> list[Judged]:
     import numpy as np
     from sklearn.model_selection import RepeatedStratifiedKFold
 
-    from buttress.cli._evaluate import judge
     from buttress.datasets import flip_labels
+    from buttress.model_selection.candidates import make_candidate
+    from buttress.model_selection.judging import inner_folds, judge
+    from buttress.tables.automatic import Encoding
 
     def flip(labels: Any, fold: int) -> Any:
-        return flip_labels(labels, rate, random_state=np.random.RandomState([seed, fold]))
+        return flip_labels(labels, rate, random_state=np.random.RandomState([request.seed, fold]))
 
-    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=request.seed)
+    pairs = list(splitter.split(np.zeros(len(read.labels)), read.labels))
+    flipped = [
+        flip(read.labels[train], fold) if rate > 0 else read.labels[train]
+        for fold, (train, _) in enumerate(pairs)
+    ]
+    inner = replace(request, folds=min(inner_folds(labels) for labels in flipped))
     return judge(
-        kinds,
-        read.table,
+        {kind: make_candidate(kind, inner) for kind in kinds},
+        Encoding(read.table, missing),
         read.labels,
-        list(splitter.split(np.zeros(len(read.labels)), read.labels)),
+        pairs,
+        titles=TITLES,
         flip=flip if rate > 0 else None,
-        missing=missing,
-        d=d,
-        seed=seed,
+        seed=request.seed,
         jobs=jobs,
         verbose=say.verbose,
     )
 
 
 def _table(
-    results: list[list[Judged]], rates: list[float], d: float, share: float
-) -> dict[str, list[dict[str, float]]]:
+    results: list[list[Judged]], measure: Measure, share: float
+) -> dict[str, list[NoiseCell]]:
     """For every model a cell per noise rate."""
-    table: dict[str, list[dict[str, float]]] = {}
+    from buttress.report.comparing import NoiseCell
+
+    table: dict[str, list[NoiseCell]] = {}
     for judged in results:
         for each in judged:
-            risk = each.risk_over_folds(d, share)
-            table.setdefault(each.kind, []).append(
-                {
-                    "risk": risk.value,
-                    "low": risk.low,
-                    "high": risk.high,
-                    "accuracy": each.accuracy,
-                    "answered": each.coverage,
-                    "seconds": each.seconds,
-                }
-            )
+            loss = each.risk_over_folds(measure, share)
+            cell = NoiseCell(loss, each.accuracy, each.coverage, each.seconds)
+            table.setdefault(each.kind, []).append(cell)
     return table
 
 
 def _print(
-    say: Output, table: dict[str, list[dict[str, float]]], rates: list[float], measure: str
+    say: Output, table: dict[str, list[NoiseCell]], rates: list[float], measure: str
 ) -> None:
     rows = [
         (
             TITLES[kind],
             *(
-                f"{100 * cell['risk']:.2f} % ({100 * cell['low']:.1f} – {100 * cell['high']:.1f})"
+                f"{100 * cell.loss.value:.2f} % "
+                f"({100 * cell.loss.low:.1f} – {100 * cell.loss.high:.1f})"
                 for cell in cells
             ),
-            f"{sum(cell['seconds'] for cell in cells):.1f}",
+            f"{sum(cell.seconds for cell in cells):.1f}",
         )
         for kind, cells in table.items()
     ]
     heads = [f"{100 * rate:g} % flipped" for rate in rates]
     say.table(["model", *heads, "seconds"], rows, title=f"{measure} (95 % interval)")
-
-
-def _write_report(
-    path: Path,
-    data: Path,
-    read: Data,
-    table: dict[str, list[dict[str, float]]],
-    rates: list[float],
-    d: float | None,
-    cv: str,
-    seed: int,
-) -> None:
-    from buttress.cli._report import versions
-    from buttress.report import NoiseComparison, Report, data_health, write_report
-
-    best = [min(table, key=lambda kind: table[kind][i]["risk"]) for i in range(len(rates))]
-    noise = NoiseComparison(
-        measure="error" if d is None else f"0-d-1 risk at d = {d:g}",
-        rates=rates,
-        names=[TITLES[kind] for kind in table],
-        values=[[cell["risk"] for cell in cells] for cells in table.values()],
-        lows=[[cell["low"] for cell in cells] for cells in table.values()],
-        highs=[[cell["high"] for cell in cells] for cells in table.values()],
-        how=f"Cross-validation {cv}, the same parts for all models, each tuned inside them; 95 % "
-        "intervals corrected for the overlap of the training parts.",
-    )
-    write_report(
-        Report(
-            title=f"{data}: models under label noise",
-            summary=[
-                f"With {100 * rate:g} % of the training labels flipped, {TITLES[kind]} errs least: "
-                f"{100 * table[kind][i]['risk']:.2f} %."
-                for i, (rate, kind) in enumerate(zip(rates, best, strict=True))
-            ],
-            health=data_health(read.table, read.labels),
-            noise=noise,
-            settings={"data": str(data), "cv": cv, "seed": str(seed), **versions()},
-        ),
-        path,
-    )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import load_model, writable
+from buttress.cli._inputs import guard_files, load_model
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -33,9 +33,9 @@ def export(
 
     **Example:** `buttress export model.skops --onnx model.onnx`
     """
+    guard_files([model], {"--onnx": onnx})
     from buttress.persistence import to_onnx
 
-    writable(onnx)
     say = Output(json, quiet)
     with limit_threads(jobs):
         fitted, _ = load_model(model)

@@ -11,6 +11,8 @@ from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
 
 app = typer.Typer()
 
+_HOLDS = {True: "holds", False: "DOES NOT HOLD", None: "cannot tell"}
+
 
 @app.command()
 def reproduce(
@@ -24,6 +26,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Seconds: does it work at all?")] = False,
     only: Annotated[
         str | None, typer.Option(help="Data sets to run, separated by commas; all if not given.")
+    ] = None,
+    cell: Annotated[
+        str | None,
+        typer.Option(help="One cell, by words of its labels: 'sonar, Gaussian, LHS error'."),
     ] = None,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Runs per cell instead of the experiment's own.")
@@ -41,7 +47,10 @@ def reproduce(
 ) -> None:
     """Run an experiment and compare it with the printed numbers.
 
-    Finished parts are kept in the output folder: an interrupted run goes on where it stopped.
+    Finished parts are kept in the output folder: an interrupted run goes on where it stopped. A
+    part of an experiment (--only, --cell) says nothing about the paper's statements on the whole.
+    Data sets are looked for in the folder named by BUTTRESS_DATA; 'buttress datasets fetch' fills
+    one.
 
     **Example:** `buttress reproduce lhs-table2 --only sonar,bupa --repeats 20 --jobs 2`
     """
@@ -61,9 +70,11 @@ def reproduce(
         raise typer.BadParameter(
             f"{name!r} is not one of {', '.join(experiment_names())}", param_hint="name"
         )
+    groups, cells = _matching(name, cell) if cell else ((), ())
     plan = Plan(
         quick=quick,
-        only=tuple(word.strip() for word in only.split(",")) if only else (),
+        only=tuple(word.strip() for word in only.split(",")) if only else groups,
+        cells=cells,
         repeats=repeats,
         jobs=jobs,
         out=out,
@@ -81,6 +92,31 @@ def reproduce(
             f"{failed} of {done + failed} tasks failed; the first is {first['task']}: "
             f"{first['reason']}"
         )
+
+
+def _matching(name: str, words: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The groups and ids of the cells whose labels have all the words."""
+    from buttress.experiments import get_experiment
+
+    wanted = words.replace(",", " ").lower().split()
+    found = [
+        cell
+        for cell in get_experiment(name).cells
+        if all(word in _words_of(cell) for word in wanted)
+    ]
+    if not found:
+        example = ", ".join(get_experiment(name).cells[0].labels.values())
+        raise typer.BadParameter(
+            f"no cell of {name} has the words {words!r}; one that is there: {example!r}",
+            param_hint="--cell",
+        )
+    groups = tuple(dict.fromkeys(cell.group for cell in found))
+    return groups, tuple(cell.id for cell in found)
+
+
+def _words_of(cell: Any) -> set[str]:
+    text = " ".join([cell.group, cell.id.replace("/", " "), *cell.labels.values()])
+    return set(text.lower().replace("(", " ").replace(")", " ").split())
 
 
 def _list(output: Output) -> None:
@@ -110,9 +146,7 @@ def _show(report: dict[str, Any], output: Output) -> None:
         header, rows = cell_rows([cell for cell in report["cells"] if cell["runs"]])
         output.table(header, rows, title=report["title"])
     for check in report["checks"]:
-        output.say(
-            f"{'yes' if check['holds'] else 'NO '}  {check['statement']}: {check['measured']}"
-        )
+        output.say(f"{_HOLDS[check['holds']]}: {check['statement']} ({check['measured']})")
     verdicts = {verdict: count for verdict, count in report["verdicts"].items() if count}
     if verdicts:
         counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())

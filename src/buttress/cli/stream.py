@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import existing_file, writable
+from buttress.cli._inputs import (
+    Decimal,
+    DecimalMark,
+    as_table_model,
+    existing_file,
+    guard_files,
+    load_model,
+    names,
+)
 
 if TYPE_CHECKING:
-    from buttress.cli._stream_run import Run
+    from buttress.tables.stream import StreamRun
 
 app = typer.Typer()
 
@@ -59,12 +69,26 @@ _OWN = {
 }
 
 
+# What a saved model brings along.
+_FIXED = {
+    name: "--" + name.replace("_", "-")
+    for name in (
+        "model", "classes", "features", "s", "alpha", "eta", "tau", "kernel", "gamma", "budget",
+        "budget_policy", "drift", "warm_up", "scale", "d", "target_coverage", "target_risk",
+    )
+}  # fmt: skip
+
+
 @app.command()
 def stream(
+    context: typer.Context,
     data: Annotated[
         Path | None, typer.Argument(help="CSV or JSON lines; standard input if not given or -.")
     ] = None,
-    target: Annotated[str, typer.Option("--target", "-t", help="Name of the label.")] = "label",
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="Name of the label; 'label', or that of --from."),
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(help="All labels that can come: a,b. Else those of the warm-up rows."),
@@ -75,7 +99,12 @@ def stream(
     kind: Annotated[
         Kind | None, typer.Option("--format", help="Of the input; else by the file's name.")
     ] = None,
+    decimal: DecimalMark = Decimal.point,
     model: Annotated[Learner, typer.Option(help="The learner.")] = Learner.pa_ramp,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="Go on with a model of 'fit --model online', or a checkpoint."),
+    ] = None,
     s: Annotated[float | None, typer.Option("--s", help="pa-ramp: margin of the refusal.")] = None,
     alpha: Annotated[float | None, typer.Option(help="pegasos, norma: the penalty.")] = None,
     eta: Annotated[float | None, typer.Option(help="norma: length of a step.")] = None,
@@ -92,6 +121,15 @@ def stream(
     ] = Policy.merge,
     drift: Annotated[
         Drift | None, typer.Option(help="Watch for drift and replace the model when it helps.")
+    ] = None,
+    d: Annotated[
+        float | None, typer.Option("--d", help="Cost of no answer: refuse where errors cost more.")
+    ] = None,
+    target_coverage: Annotated[
+        float | None, typer.Option(help="Share of the rows to answer in the long run.")
+    ] = None,
+    target_risk: Annotated[
+        float | None, typer.Option(help="Error among the answers in the long run.")
     ] = None,
     block_size: Annotated[
         int, typer.Option(min=1, help="Rows read before they are answered; 1 answers at once.")
@@ -134,7 +172,9 @@ def stream(
     unlabelled. Lines that are no rows go to --rejects and the stream goes on. With
     --checkpoint the state is saved every --every rows; after a crash the same command with
     --resume continues without losing or repeating a line (the input must be the same file,
-    or be sent again from its start). Nothing here is random, so --seed changes nothing.
+    or be sent again from its start). The checkpoint is also a model for 'buttress predict'.
+    With --from, columns, scale, classes and learner are those of a saved model, and options
+    about them do not apply. Nothing here is random, so --seed changes nothing.
 
     Examples:
 
@@ -145,6 +185,16 @@ def stream(
       buttress stream rows.csv --key id --label-stream labels.csv --out answers.csv
     """
     say = Output(json, quiet)
+    if label_stream is not None and key is None:
+        raise typer.BadParameter("--label-stream needs --key, the field that joins the two")
+    source = None if data is None or str(data) == "-" else data
+    guard_files(
+        [source, label_stream, start_from],
+        {"--out": out, "--rejects": rejects, "--checkpoint": checkpoint},
+    )
+    for path in (source, label_stream):
+        if path is not None:
+            existing_file(path)
     if resume and (checkpoint is None or out is None):
         raise typer.BadParameter(
             "--resume needs --checkpoint and --out: lines already sent to standard output "
@@ -154,10 +204,6 @@ def stream(
         raise typer.BadParameter(
             f"{checkpoint} exists: give --resume to continue that run, or remove the file"
         )
-    if (label_stream is None) != (key is None) and label_stream is not None:
-        raise typer.BadParameter("--label-stream needs --key, the field that joins the two")
-    for path in (out, rejects, checkpoint):
-        writable(path)
     own = {"s": s, "alpha": alpha, "eta": eta, "tau": tau}
     for name, value in own.items():
         if value is not None and name not in _OWN[model]:
@@ -171,34 +217,59 @@ def stream(
         "drift": None if drift is None else str(drift),
         "block_size": block_size,
     }
-    settings = {
-        "model": str(model),
-        **params,
-        "target": target,
-        "classes": classes,
-        "features": features,
-        "key": key,
-        "warm_up": warm_up,
-        "scale": scale,
-        "label_stream": label_stream is not None,
-    }
-    source = None if data is None or str(data) == "-" else existing_file(data)
-    work = _make_run(
-        source,
-        _learner(model, params),
-        settings,
-        kind,
-        label_stream,
-        max_pending,
-        out,
-        rejects,
-        checkpoint,
-        every,
-        json,
+    wanted_band = {"d": d, "target_coverage": target_coverage, "target_risk": target_risk}
+    params |= {name: value for name, value in wanted_band.items() if value is not None}
+    from buttress.tables.grammar import to_label
+    from buttress.tables.stream import (
+        Columns,
+        LineReader,
+        Lines,
+        RowParser,
+        StreamPlan,
+        StreamRun,
+        guess_kind,
     )
-    with limit_threads(jobs):
-        work.start(resume)
-        work.work()
+
+    form = guess_kind(source, None if kind is None else str(kind))
+    announced = None if classes is None else [to_label(name) for name in names(classes)]
+    plan = StreamPlan(
+        every=every,
+        warm_up=warm_up,
+        scale=scale,
+        classes=announced,
+        as_json=json or form == "jsonl",
+        block_rows=block_size,
+        settings={
+            "model": str(model),
+            **params,
+            "features": features,
+            "from": None if start_from is None else str(start_from),
+        },
+    )
+    columns = Columns(None if features is None else names(features))
+    encoder = None
+    if start_from is None:
+        learner = _learner(model, params)
+    else:
+        for name, option in _FIXED.items():
+            if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE":
+                raise typer.BadParameter(f"{option} does not go with --from: the model has its own")
+        learner, encoder, columns, wanted = _fitted(start_from)
+        target = wanted if target is None else target
+    target = "label" if target is None else target
+    with limit_threads(jobs), _opened(source) as file:
+        work = StreamRun(
+            learner=learner,
+            parser=RowParser(form, target, key, columns, str(decimal)),
+            reader=LineReader(file, str(source or "the input"), seekable=source is not None),
+            out=Lines(out),
+            rejects=Lines(rejects),
+            plan=plan,
+            checkpoint=checkpoint,
+            labels=_label_stream(label_stream, target, key, max_pending),
+            encoder=encoder,
+        )
+        work.run(resume=resume)
     _conclude(work, say, out)
 
 
@@ -232,65 +303,60 @@ def _learner(model: Learner, params: dict[str, Any]) -> Any:
     return learner
 
 
-def _make_run(
-    source: Path | None,
-    learner: Any,
-    settings: dict[str, Any],
-    kind: Kind | None,
-    label_stream: Path | None,
-    max_pending: int,
-    out: Path | None,
-    rejects: Path | None,
-    checkpoint: Path | None,
-    every: int,
-    as_json: bool,
-) -> Run:
-    from buttress.cli._stream_labels import LabelStream
-    from buttress.cli._stream_rows import LineReader, RowParser, guess_kind
-    from buttress.cli._stream_run import Lines, Run
+def _fitted(path: Path) -> tuple[Any, Any, Any, str | None]:
+    """The learner of a saved model, its encoder, its columns, and the name of its label."""
+    from buttress.tables.stream import Columns, learner_of
 
-    target, key = settings["target"], settings["key"]
-    form = guess_kind(source, None if kind is None else str(kind))
-    file = sys.stdin.buffer if source is None else source.open("rb")
-    labels = None
-    if label_stream is not None:
-        parser = RowParser(guess_kind(label_stream, None), target, key, [])
-        labels = LabelStream(_open_growing(existing_file(label_stream)), parser, max_pending)
-    return Run(
-        learner=learner,
-        parser=RowParser(form, target, key, _names(settings["features"])),
-        reader=LineReader(file, seekable=source is not None),
-        out=Lines(out),
-        rejects=Lines(rejects),
-        labels=labels,
-        checkpoint=checkpoint,
-        every=every,
-        warm_up=settings["warm_up"],
-        scale=settings["scale"],
-        classes=_names(settings["classes"]),
-        as_json=as_json or form == "jsonl",
-        settings=settings,
+    model = as_table_model(load_model(path)[0])
+    try:
+        learner = learner_of(model)
+    except ValueError as error:
+        raise typer.BadParameter(f"--from {path}: {error}") from None
+    encoder = model.encoder_
+    names = [str(name) for name in encoder.feature_names_in_]
+    return (
+        learner,
+        encoder,
+        Columns(names, encoder.categories_, encoder.missing == "impute"),
+        model.target,
     )
 
 
-def _open_growing(path: Path) -> Any:
-    """A file that somebody may still be writing; a pipe must not block the rows."""
-    from buttress.cli._stream_rows import LineReader, PipeLines
+@contextmanager
+def _opened(source: Path | None) -> Iterator[Any]:
+    if source is None:
+        yield sys.stdin.buffer
+        return
+    with source.open("rb") as file:
+        yield file
 
+
+def _label_stream(path: Path | None, target: str, key: str | None, max_pending: int) -> Any:
+    """Labels from a file that somebody may still be writing; a pipe must not block the rows."""
+    from buttress.tables.stream import (
+        Columns,
+        LabelStream,
+        LineReader,
+        PipeLines,
+        RowParser,
+        guess_kind,
+    )
+
+    if path is None:
+        return None
     if stat.S_ISFIFO(path.stat().st_mode):
-        return LineReader(PipeLines(path), seekable=False)
-    return LineReader(path.open("rb"), seekable=True, growing=True)
+        reader = LineReader(PipeLines(path), str(path), seekable=False)
+    else:
+        reader = LineReader(path.open("rb"), str(path), seekable=True, growing=True)
+    parser = RowParser(guess_kind(path, None), target, key, Columns([]))
+    return LabelStream(reader, parser, max_pending)
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
-def _conclude(run: Run, say: Output, out: Path | None) -> None:
+def _conclude(run: StreamRun, say: Output, out: Path | None) -> None:
     learner = run.learner
     known = hasattr(learner, "classes_")
     summary = {
-        "rows": run.counts["rows"],
+        "rows": run.n_rows,
         "rejected": run.rejected,
         "labelled": learner.n_labelled_ if known else 0,
         "mistakes": learner.n_mistakes_ if known else 0,
@@ -301,16 +367,18 @@ def _conclude(run: Run, say: Output, out: Path | None) -> None:
         "support_vectors": len(learner.support_) if known else 0,
         "drifts": learner.n_drifts_ if known else 0,
     }
+    if known and getattr(learner, "_band", None) is not None:
+        summary |= {"coverage": learner.coverage_, "answered_error": learner.answered_error_}
     if run.labels is not None:
         summary["waiting"] = len(run.labels.waiting)
         summary["given_up"] = run.labels.n_given_up
     say.note(
-        f"{summary['rows']} rows answered, {summary['labelled']} learned, "
-        f"{summary['rejected']} rejected; progressive error "
+        f"{summary['rows']} rows answered, {summary['rejected']} lines rejected; the model has "
+        f"learned {summary['labelled']} rows, progressive error "
         f"{100 * (summary['progressive_error'] or 0):.2f} %, "
         f"{summary['support_vectors']} support vectors, {summary['skipped']} labels refused"
     )
     if out is not None:
         say.result(summary)
-    if not run.counts["rows"] and run.rejected:
+    if not run.n_rows and run.rejected:
         raise CommandError(f"none of the {run.rejected} lines is a row; {run.first_reason}")

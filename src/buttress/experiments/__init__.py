@@ -115,6 +115,9 @@ def reproduce(name: str, plan: Plan | None = None) -> dict[str, Any]:
 def write_pages(folder: Path | str) -> list[Path]:
     """Make the manual's pages from the JSON reports in a folder.
 
+    The runs in the reports are judged by the present rules, and the reports rewritten with the
+    verdicts that the pages show.
+
     Parameters
     ----------
     folder : path
@@ -128,6 +131,7 @@ def write_pages(folder: Path | str) -> list[Path]:
     import json
 
     from buttress._files import replacing
+    from buttress.experiments._runner import rejudged, write_report
     from buttress.experiments.pages import RestructuredText, write_page, write_summary
 
     folder = Path(folder)
@@ -136,7 +140,8 @@ def write_pages(folder: Path | str) -> list[Path]:
         path = folder / f"{name}.json"
         if not path.exists():
             continue
-        report = json.loads(path.read_text(encoding="utf-8"))
+        report = rejudged(get_experiment(name), json.loads(path.read_text(encoding="utf-8")))
+        write_report(report, path)
         reports.append(report)
         picture = path.with_suffix(".png")
         page = write_page(report, RestructuredText(), picture.name if picture.exists() else None)

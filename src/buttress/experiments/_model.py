@@ -30,11 +30,8 @@ class Cell:
         Whether `spread` is a standard deviation over runs or a standard error.
     paper_runs : int
         How many runs the paper averaged.
-    overlap : float
-        Nadeau-Bengio correction: the ratio of test to training size where the splits share
-        their data, 0 where every run has new data.
-    better : {"lower", "higher"}
-        Which direction is an improvement.
+    better : {"lower", "higher"} or None
+        Which direction is an improvement; None for quantities without one, such as counts.
     unit : str
         What is measured, shown once per table.
     scale : float
@@ -44,8 +41,11 @@ class Cell:
     one_draw : bool
         The paper's number belongs to one unknown draw of a distribution over which our runs
         vary: our standard deviation is then added to its uncertainty.
+    other_machine : bool
+        A time, on the paper's computer: shown, never judged.
     unknown : str
-        Why the paper's protocol cannot be determined; empty when it can.
+        What the paper's text would have to say for the protocol to be known; empty when it is.
+        Decided from the text alone.
     remark : str
         What is known about a difference.
     """
@@ -57,12 +57,12 @@ class Cell:
     spread: str | None = None
     spread_is: str = "sd"
     paper_runs: int = 1
-    overlap: float = 0.0
-    better: str = "lower"
+    better: str | None = "lower"
     unit: str = ""
     scale: float = 1.0
     exact: bool = False
     one_draw: bool = False
+    other_machine: bool = False
     unknown: str = ""
     remark: str = ""
 
@@ -86,6 +86,8 @@ class Plan:
         A few runs of the smallest cases with small grids: does it work, not what it gives.
     only : tuple of str
         Groups to run; all when empty.
+    cells : tuple of str
+        Ids of the cells to report on; all when empty.
     repeats : int, optional
         Runs per cell instead of the experiment's own number.
     jobs : int
@@ -102,12 +104,18 @@ class Plan:
 
     quick: bool = False
     only: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
     repeats: int | None = None
     jobs: int = 1
     out: Path = Path("buttress-results")
     seed: int = 0
     finished: bool = False
     verbose: int = 0
+
+    @property
+    def partial(self) -> bool:
+        """Whether less than the whole experiment is run: nothing is claimed about the whole."""
+        return bool(self.only or self.cells)
 
     def runs(self, full: int, quick: int = 1) -> int:
         """The number of repetitions to make."""
@@ -121,7 +129,8 @@ class Check:
     """A statement of the paper that a number can confirm or refute."""
 
     statement: str
-    holds: bool
+    # None where the runs cannot tell
+    holds: bool | None
     measured: str
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 import time
 import warnings
@@ -21,7 +22,15 @@ from buttress._files import replacing
 from buttress._progress import progress
 from buttress._version import __version__
 from buttress.experiments._model import Experiment, Plan, Task
-from buttress.experiments._statistics import compare, count_verdicts, expected_by_chance
+from buttress.experiments._statistics import (
+    compare,
+    compare_times,
+    count_verdicts,
+    expected_by_chance,
+)
+
+# Raised when the form of the JSON files changes.
+SCHEMA = 2
 
 
 def run_experiment(experiment: Experiment, plan: Plan) -> dict[str, Any]:
@@ -157,26 +166,54 @@ def _report(
     failures: list[dict[str, str]],
 ) -> dict[str, Any]:
     values = collect(lines)
-    compared = [compare(cell, values.get(cell.id, [])) for cell in experiment.cells]
     known = {cell.id for cell in experiment.cells}
-    checks = experiment.check(values) if experiment.check and lines else []
     return {
+        "schema": SCHEMA,
         "experiment": experiment.name,
         "title": experiment.title,
         "paper": experiment.paper,
         "protocol": list(experiment.protocol),
         "command": command(experiment, plan),
         "quick": plan.quick,
+        "seed": plan.seed,
+        "version": experiment.version,
+        "commit": commit(),
         "machine": machine(),
         "seconds": round(sum(line["seconds"] for line in lines), 1),
         "tasks": len(lines),
         "solver_warnings": sum(line["warnings"] for line in lines),
         "failures": failures,
+        **_judged(experiment, values, plan),
+        "series": {key: _rounded(value) for key, value in values.items() if key not in known},
+    }
+
+
+def _judged(experiment: Experiment, values: Mapping[str, list[Any]], plan: Plan) -> dict[str, Any]:
+    """Cells, verdicts and checks; of a part of an experiment nothing is said about the whole."""
+    wanted = [cell for cell in experiment.cells if not plan.cells or cell.id in plan.cells]
+    compared = [compare(cell, values.get(cell.id, [])) for cell in wanted]
+    whole = experiment.check is not None and bool(values) and not plan.partial
+    checks = experiment.check(values) if whole and experiment.check else []
+    return {
         "verdicts": count_verdicts(compared),
         "expected_by_chance": expected_by_chance(compared),
+        "times": compare_times(compared),
         "checks": [vars(check) for check in checks],
         "cells": compared,
-        "series": {key: _rounded(value) for key, value in values.items() if key not in known},
+    }
+
+
+def rejudged(experiment: Experiment, report: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored report under the present rules: the runs stay, verdicts and claims are new."""
+    values: dict[str, list[Any]] = dict(report["series"])
+    values |= {cell["id"]: cell["values"] for cell in report["cells"] if cell["values"]}
+    kept = {"seed": 0, "version": experiment.version, "commit": None} | dict(report)
+    return kept | {
+        "schema": SCHEMA,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "protocol": list(experiment.protocol),
+        **_judged(experiment, values, Plan()),
     }
 
 
@@ -194,11 +231,29 @@ def command(experiment: Experiment, plan: Plan) -> str:
         words.append("--quick")
     if plan.only:
         words += ["--only", ",".join(plan.only)]
+    for cell in plan.cells:
+        words += ["--cell", f'"{cell.replace("/", ", ")}"']
     if plan.repeats is not None:
         words += ["--repeats", str(plan.repeats)]
     if plan.seed:
         words += ["--seed", str(plan.seed)]
     return " ".join(words)
+
+
+def commit() -> str | None:
+    """The commit of the sources that ran, where they are a checkout."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None
 
 
 def machine() -> dict[str, Any]:

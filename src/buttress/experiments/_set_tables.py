@@ -106,18 +106,6 @@ def _first_best(errors: NDArray[Any]) -> tuple[int, int]:
     return int(i), int(j)
 
 
-def paired_test(one: list[float], other: list[float], overlap: float) -> tuple[float, float]:
-    """Mean difference and two-sided p value of the corrected resampled t-test."""
-    from scipy import stats
-
-    difference = np.array(one) - np.array(other)
-    spread = difference.std(ddof=1)
-    if spread == 0:
-        return float(difference.mean()), float(difference.mean() == 0)
-    score = difference.mean() / (spread * np.sqrt(1 / len(difference) + overlap))
-    return float(difference.mean()), float(2 * stats.t.sf(abs(score), len(difference) - 1))
-
-
 GRID_SENTENCE = (
     "Width and penalty of every method by the same 5 stratified folds, smallest mean error, ties "
     "to the wider kernel. The paper does not give its grids. C in 0.1 to 1000; norm bound in 1 to "

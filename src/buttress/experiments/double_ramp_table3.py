@@ -75,4 +75,5 @@ EXPERIMENT = table(
         "deviation over sets is added to the uncertainty of its numbers.",
         "C = 2 (double ramp), C = 32 (double hinge), linear kernel.",
     ),
+    ("0.05", "0.1"),
 )

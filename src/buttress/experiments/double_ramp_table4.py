@@ -68,4 +68,5 @@ EXPERIMENT = table(
         "printed rejection rates.",
         "C = 2 (double ramp), C = 16 (double hinge), kernel exp(-0.125 ||x - z||^2).",
     ),
+    ("0.2", "0.25", "0.3"),
 )

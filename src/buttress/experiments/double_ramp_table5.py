@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
 from buttress.experiments._model import Plan
 from buttress.experiments._reject_tables import METHODS, printed_cells, table
-from buttress.experiments._sampling import standardised
 
 # d; double ramp: risk sd, rejected sd, accuracy sd; double hinge: the same
 _PRINTED = """
@@ -25,15 +25,18 @@ _PRINTED = """
 0.5 0.133 0.009 0 - 86.65 0.94 0.139 0.008 0 - 86.06 0.76
 """
 
-_SCALING = (
+_CHOSEN = (
     "the paper does not say how the features, whose sizes span six powers of ten, were scaled; "
-    "the result for a fixed C depends on it (z-scores are used here)"
+    "scaling to [0, 1] was chosen because it gives this column's rejection rates, so its agreement "
+    "proves nothing"
 )
+_FROM_SCALING = "scaled to [0, 1], which was chosen on the double hinge's columns, not on this one"
 
 
 def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     bunch = load_dataset("parkinsons")
-    return standardised(bunch.X), bunch.y
+    low, high = bunch.X.min(axis=0), bunch.X.max(axis=0)
+    return (bunch.X - low) / np.where(high > low, high - low, 1.0), bunch.y
 
 
 def _models() -> dict[str, Any]:
@@ -58,11 +61,20 @@ EXPERIMENT = table(
     5,
     "Parkinson's disease",
     "parkinsons",
-    printed_cells("parkinsons", _PRINTED, unknown={METHODS[0]: _SCALING, METHODS[1]: _SCALING}),
+    printed_cells(
+        "parkinsons",
+        _PRINTED,
+        unknown={METHODS[1]: _CHOSEN},
+        remarks={METHODS[0]: _FROM_SCALING},
+    ),
     _load,
     _models,
     (
-        "195 rows, 22 features, z-scores over all rows. Several rows belong to one person.",
+        "195 rows, 22 features, scaled to [0, 1] over all rows: of the scalings tried (none, "
+        "z-scores, [0, 1]) the one that gives the double hinge's rejection rates. It is checked on "
+        "the double ramp's columns, which did not choose it. Several rows belong to one person.",
         "C = 32 for both, linear kernel.",
     ),
+    ("0.35",),
+    version=2,
 )

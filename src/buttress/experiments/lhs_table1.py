@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_mixture
+from buttress.experiments._claims import always, cases
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
@@ -17,7 +18,7 @@ from buttress.experiments._lhs import (
     fit_svm,
     package_width,
 )
-from buttress.experiments._model import Cell, Experiment, Plan, Task, Values
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator, seed_of
 
 _BAYES = {1: 0.1113, 2: 0.1151, 3: 0.1348}
@@ -110,6 +111,23 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for statement, example, kernel in (
+        ("the Gaussian LHS slightly outperforms the Gaussian SVM in Example 1", 1, "Gaussian"),
+        ("the linear LHS consistently outperforms the linear SVM in Example 2", 2, "linear"),
+        ("the linear LHS consistently outperforms the linear SVM in Example 3", 3, "linear"),
+    ):
+        keys = {
+            f"n = {n}": (f"{example}/{n}/{kernel}/LHS", f"{example}/{n}/{kernel}/SVM")
+            for n in (50, 90, 200, 900)
+        }
+        found = cases(values, keys)
+        if found:
+            checks.append(always(statement, found))
+    return checks
+
+
 EXPERIMENT = Experiment(
     name="lhs-table1",
     title="Leaky hockey stick, Table 1: simulated mixtures",
@@ -133,4 +151,5 @@ EXPERIMENT = Experiment(
     cells=_cells(),
     tasks=_tasks,
     run=_run,
+    check=_check,
 )

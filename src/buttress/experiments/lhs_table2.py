@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from buttress.datasets import load_dataset
+from buttress.experiments._claims import at_least, cases
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
@@ -15,7 +16,7 @@ from buttress.experiments._lhs import (
     fit_svm,
     package_width,
 )
-from buttress.experiments._model import Cell, Experiment, Plan, Task, Values
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator, random_split, standardised
 
 # set, name in the paper, kernel: LHS error (se) time, SVM error (se) time
@@ -61,7 +62,8 @@ _REMARKS = {
     "LHS": "the paper stops its solver after 10,000 steps over the path, this one solves every "
     "penalty to its certificate",
     "SVM": "another solver with the same iteration limit",
-    "arrhythmia": "the paper does not say how the 16 classes were made two",
+    "arrhythmia": "the paper does not say how the 16 classes were made two; normal against all "
+    "others on the complete rows gives its 68 rows and 233 features exactly",
 }
 
 
@@ -73,7 +75,6 @@ def _cells() -> tuple[Cell, ...]:
             place = LEARNERS.index(learner) * 3
             error, spread, seconds = (numbers[place : place + 3] + [None] * 3)[:3]
             labels = {"data": title, "kernel": kernel, "learner": learner}
-            unknown = _REMARKS["arrhythmia"] if name == "arrhythmia" else ""
             cells.append(
                 Cell(
                     f"{name}/{kernel}/{learner}/error",
@@ -83,11 +84,9 @@ def _cells() -> tuple[Cell, ...]:
                     spread,
                     spread_is="se",
                     paper_runs=100,
-                    overlap=0.5,
                     unit="error (%)",
                     scale=100.0,
-                    unknown=unknown if error else "",
-                    remark=_REMARKS.get(learner, ""),
+                    remark=_REMARKS.get(name, _REMARKS.get(learner, "")),
                 )
             )
             cells.append(
@@ -99,6 +98,7 @@ def _cells() -> tuple[Cell, ...]:
                     paper_runs=3,
                     unit="time (s)",
                     unknown=_MACHINE if seconds else "",
+                    other_machine=True,
                 )
             )
     return tuple(cells)
@@ -113,15 +113,24 @@ def _tasks(plan: Plan) -> list[Task]:
     tasks = []
     for kind, runs in (
         ("error", plan.runs(_RUNS, 2)),
-        ("time", 1 if plan.quick else _TIMED_RUNS),
-        ("mm", 1 if plan.quick else _TIMED_RUNS),
+        ("time", plan.runs(_TIMED_RUNS)),
+        ("mm", plan.runs(_TIMED_RUNS)),
     ):
         for repeat, name, kernel in product(range(runs), names, KERNELS):
             if kind != "error" and plan.quick and name != names[0]:
                 continue
+            if plan.cells and not any(_fills(kind, name, kernel, cell) for cell in plan.cells):
+                continue
             arguments = {"name": name, "kernel": kernel, "repeat": repeat, "kind": kind}
             tasks.append(Task(f"{kind}/{name}/{kernel}/{repeat}", name, arguments))
     return tasks
+
+
+def _fills(kind: str, name: str, kernel: str, cell: str) -> bool:
+    """Whether a task of this kind gives the cell a value."""
+    data, form, learner, quantity = cell.split("/")
+    wanted = "mm" if learner == "LHS by MM" else {"error": "error", "seconds": "time"}[quantity]
+    return (data, form, wanted) == (name, kernel, kind)
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -150,27 +159,29 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Any]:
-    from buttress.experiments._model import Check
+def _sides(kernel: str, ours: str, quantity: str) -> dict[str, tuple[str, str]]:
+    return {
+        name: (f"{name}/{kernel}/{ours}/{quantity}", f"{name}/{kernel}/SVM/{quantity}")
+        for name in _SETS
+    }
 
-    faster = {kernel: [0, 0] for kernel in KERNELS}
-    for name, kernel in product(_SETS, KERNELS):
-        ours = values.get(f"{name}/{kernel}/LHS/seconds")
-        rival = values.get(f"{name}/{kernel}/SVM/seconds")
-        if ours and rival:
-            faster[kernel][0] += sum(ours) < sum(rival)
-            faster[kernel][1] += 1
-    return [
-        Check(
-            f"the {kernel} LHS is faster than the SVM on {expected} data sets",
-            bool(count[0] >= min(need, count[1])),
-            f"{count[0]} of {count[1]} measured",
-        )
-        for (kernel, count), expected, need in zip(
-            faster.items(), ("all", "thirteen of fifteen"), (15, 13), strict=True
-        )
-        if count[1]
-    ]
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for kernel, better, faster in (("linear", 10, 15), ("Gaussian", 6, 13)):
+        found = cases(values, _sides(kernel, "LHS", "error"))
+        if found:
+            text = f"the {kernel} LHS outperforms the SVM on {better} of 15 data sets"
+            checks.append(at_least(text, better, found))
+        for ours, whose in (("LHS", "this package's"), ("LHS by MM", "the paper's")):
+            found = cases(values, _sides(kernel, ours, "seconds"))
+            if found:
+                text = (
+                    f"the {kernel} LHS, by {whose} algorithm, is faster than the SVM on "
+                    f"{faster} of 15 data sets"
+                )
+                checks.append(at_least(text, faster, found))
+    return checks
 
 
 EXPERIMENT = Experiment(
@@ -194,8 +205,7 @@ EXPERIMENT = Experiment(
         "Runs: 100, as in the paper. The runs of the paper's own algorithm are older than the "
         "others, its code has not changed since; the times are newer than the errors, and of a "
         "faster solver.",
-        "The paper prints standard errors; they equal pooled binomial errors, so the overlap of "
-        "the splits is not in them.",
+        "The paper prints standard errors; they equal pooled binomial errors.",
     ),
     cells=_cells(),
     tasks=_tasks,

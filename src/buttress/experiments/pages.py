@@ -9,11 +9,15 @@ from typing import Any
 from buttress.experiments._statistics import (
     AGREES,
     BETTER,
+    CANNOT_TELL,
+    DECIDED,
     DIFFERS,
     NOT_PRINTED,
     NOT_RUN,
+    OTHER_MACHINE,
     TOO_FEW,
     UNKNOWN,
+    VERDICTS,
     WORSE,
 )
 
@@ -106,6 +110,9 @@ class RestructuredText(Markdown):
         self.blocks.append(f".. toctree::\n   :hidden:\n\n{entries}")
 
 
+HOLDS = {True: "holds", False: "**does not hold**", None: "cannot tell"}
+
+
 def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -> str:
     """The page of one experiment."""
     page.heading(report["title"])
@@ -132,21 +139,20 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
     if report["checks"]:
         page.heading("Statements of the paper, checked", 2)
         page.table(
-            ["statement", "holds", "measured"],
-            [
-                [c["statement"], "yes" if c["holds"] else "**no**", c["measured"]]
-                for c in report["checks"]
-            ],
+            ["statement", "verdict", "measured"],
+            [[c["statement"], HOLDS[c["holds"]], c["measured"]] for c in report["checks"]],
         )
     if report["cells"]:
         page.heading("Every cell", 2)
         page.paragraph(
-            "Ours is the mean over the runs, ± its standard error (corrected for the overlap "
-            "of the splits after Nadeau and Bengio, 2003). The paper's number is as printed, "
-            f"{_spread_sentence(report)}. The difference is in combined standard errors."
+            "Ours is the mean over the runs, ± its standard error. The paper's number is as "
+            f"printed, {_spread_sentence(report)}. *Difference* is ours minus the paper's, "
+            "*accepted* the half-width within which they agree: two combined standard errors. "
+            "Where that is more than 15 % of the printed value, agreement says little and the "
+            "verdict is 'cannot tell'."
         )
-        page.table(*cell_rows(report["cells"]))
         _disagreements(report, page)
+        page.table(*cell_rows(report["cells"]))
     page.heading("Run", 2)
     page.items(_run_facts(report))
     return str(page)
@@ -154,7 +160,7 @@ def write_page(report: Mapping[str, Any], page: Markdown, picture: str | None) -
 
 def _summary_sentence(report: Mapping[str, Any]) -> str:
     verdicts = report["verdicts"]
-    decided = verdicts[AGREES] + verdicts[BETTER] + verdicts[WORSE] + verdicts[DIFFERS]
+    decided = _decided(verdicts)
     parts = [
         f"Of {len(report['cells'])} cells, {decided} can be compared with a printed number: "
         f"{verdicts[AGREES]} agree within two combined standard errors, {verdicts[BETTER]} are "
@@ -162,6 +168,18 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
         + (f", {verdicts[DIFFERS]} differ" if verdicts[DIFFERS] else "")
         + "."
     ]
+    if verdicts[CANNOT_TELL]:
+        parts.append(
+            f"{verdicts[CANNOT_TELL]} more are within their half-width, which is too wide to say "
+            "anything."
+        )
+    if report["times"]:
+        times = report["times"]
+        parts.append(
+            f"{verdicts[OTHER_MACHINE]} are times on another computer: the rank correlation with "
+            f"ours is {times['rank_correlation']:.2f}, the paper's are {times['ratio']:.3g} times "
+            "ours (median)."
+        )
     if verdicts[UNKNOWN]:
         parts.append(
             f"For {verdicts[UNKNOWN]} more the paper's protocol cannot be determined, so that "
@@ -191,7 +209,7 @@ def _spread_sentence(report: Mapping[str, Any]) -> str:
 def cell_rows(cells: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the table of cells."""
     columns = list(dict.fromkeys(key for cell in cells for key in cell["labels"]))
-    header = [*columns, "runs", "ours", "paper", "difference", "verdict"]
+    header = [*columns, "runs", "ours", "paper", "difference", "accepted", "verdict"]
     return header, [_cell_row(cell, columns) for cell in cells]
 
 
@@ -200,10 +218,10 @@ def _cell_row(cell: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     paper = cell["paper"] or ""
     if cell["paper_spread"] is not None:
         paper += f" ± {cell['paper_spread']}"
-    score = cell["difference_in_se"]
-    shown = "" if _missing(score) else f"{score:+.1f}"
-    verdict = cell["verdict"]
-    return [*labels, str(cell["runs"]), _ours(cell), paper, shown, verdict]
+    gap, accepted = cell["difference"], cell["accepted"]
+    shown = "" if _missing(gap) else f"{'+' if gap > 0 else ''}{number(gap, 3)}"
+    width = "" if _missing(accepted) else f"± {number(accepted, 2)}"
+    return [*labels, str(cell["runs"]), _ours(cell), paper, shown, width, cell["verdict"]]
 
 
 def _ours(cell: Mapping[str, Any]) -> str:
@@ -231,7 +249,7 @@ def _disagreements(report: Mapping[str, Any], page: Markdown) -> None:
     differing = [c for c in report["cells"] if c["verdict"] in (WORSE, BETTER, DIFFERS, UNKNOWN)]
     if not differing:
         return
-    page.heading("What is known about the differences", 2)
+    page.heading("What is known about the differences", 3)
     reasons: dict[tuple[str, str], list[str]] = {}
     for cell in differing:
         reason = cell["reason"] or "cause not known"
@@ -255,45 +273,100 @@ def _run_facts(report: Mapping[str, Any]) -> list[str]:
 
 
 def write_summary(reports: Sequence[Mapping[str, Any]], page: Markdown) -> str:
-    """The page over all experiments."""
+    """The page over all experiments: a verdict on every paper first, then the counts."""
     page.heading("The papers, reproduced")
+    totals = {name: sum(report["verdicts"][name] for report in reports) for name in VERDICTS}
+    chance = sum(report["expected_by_chance"] for report in reports)
     page.paragraph(
-        "Every table and figure of the five papers is an experiment that runs with one "
-        "command. A cell agrees when our mean is within two combined standard errors of the "
-        "printed number. Nothing on these pages is typed by hand: they are made from the JSON "
-        "files beside them. To see what there is, and to run one of them again:"
+        f"In all, {_decided(totals)} cells can be compared: {totals[AGREES]} agree, "
+        f"{totals[BETTER]} are better, {totals[WORSE]} are worse, {totals[DIFFERS]} differ; about "
+        f"{chance:.0f} would disagree by chance alone. {totals[CANNOT_TELL]} are too uncertain to "
+        f"tell, {totals[OTHER_MACHINE]} are times of another computer, {totals[UNKNOWN]} cannot be "
+        f"judged because the paper does not say how its number was made, {totals[NOT_RUN]} have "
+        f"not been run, {totals[TOO_FEW]} have too few runs."
+    )
+    for paper in dict.fromkeys(report["paper"] for report in reports):
+        _paper_verdict([report for report in reports if report["paper"] == paper], page)
+    page.heading("How it is judged", 2)
+    page.paragraph(
+        "Every table and figure of the five papers is an experiment that runs with one command. "
+        "A cell agrees when our mean is within two combined standard errors of the printed "
+        "number; the errors are plain, as two laboratories that split the same data differ by "
+        "them (two halves of our own runs disagree in one cell of twenty). A statement holds when "
+        "the runs show it beyond two standard errors of the paired difference. Nothing on these "
+        "pages is typed by hand: they are made from the JSON files beside them. To see what there "
+        "is, and to run a part or one cell again:"
     )
     page.code("buttress reproduce list")
     page.code("buttress reproduce lhs-table2 --only sonar,bupa --repeats 20")
-    names = (AGREES, BETTER, WORSE, DIFFERS, UNKNOWN, NOT_PRINTED, TOO_FEW, NOT_RUN)
-    rows, totals, chance, confirmed, statements = [], dict.fromkeys(names, 0), 0.0, 0, 0
-    for report in reports:
-        verdicts, checks = report["verdicts"], report["checks"]
-        holds = sum(check["holds"] for check in checks)
-        confirmed, statements = confirmed + holds, statements + len(checks)
-        chance += report["expected_by_chance"]
-        for name in names:
-            totals[name] += verdicts[name]
-        link = f":doc:`{report['experiment']}`" if page.suffix == ".rst" else report["experiment"]
-        rows.append(
-            [
-                link,
-                report["title"] + ("" if report["tasks"] == report["planned"] else " (unfinished)"),
-                *(str(verdicts[name]) if verdicts[name] else "" for name in names),
-                f"{report['expected_by_chance']:.1f}" if report["cells"] else "",
-                f"{holds} of {len(checks)}" if checks else "",
-            ]
-        )
-    decided = sum(totals[name] for name in (AGREES, BETTER, WORSE, DIFFERS))
-    page.paragraph(
-        f"In all, {decided} cells can be compared: {totals[AGREES]} agree, {totals[BETTER]} are "
-        f"better, {totals[WORSE]} are worse, {totals[DIFFERS]} facts differ; about {chance:.0f} "
-        f"would disagree by chance alone. {totals[UNKNOWN]} cannot be determined because the "
-        f"paper does not say how its number was made. {totals[NOT_RUN]} have not been run, "
-        f"{totals[TOO_FEW]} have too few runs. Of {statements} statements that the figures make, "
-        f"{confirmed} hold."
+    page.code('buttress reproduce lhs-table2 --cell "sonar, Gaussian, LHS error"')
+    page.heading("All experiments", 2)
+    page.table(
+        ["experiment", "what", *VERDICTS, "by chance", "statements"],
+        [_summary_row(report, page) for report in reports],
     )
-    page.table(["experiment", "what", *names, "by chance", "statements"], rows)
     if isinstance(page, RestructuredText):
         page.toctree([report["experiment"] for report in reports])
     return str(page)
+
+
+def _decided(verdicts: Mapping[str, int]) -> int:
+    return sum(verdicts[name] for name in DECIDED)
+
+
+def _link(report: Mapping[str, Any], page: Markdown) -> str:
+    name: str = report["experiment"]
+    return f":doc:`{name}`" if isinstance(page, RestructuredText) else name
+
+
+def _paper_verdict(reports: Sequence[Mapping[str, Any]], page: Markdown) -> None:
+    """What came of one paper: counts, and every disagreement with its page."""
+    page.heading(_short(reports), 2)
+    verdicts = {name: sum(r["verdicts"][name] for r in reports) for name in VERDICTS}
+    checks = [check for report in reports for check in report["checks"]]
+    holds = {h: sum(check["holds"] is h for check in checks) for h in HOLDS}
+    page.paragraph(
+        f"{reports[0]['paper']} Of {_decided(verdicts)} cells with a verdict {verdicts[AGREES]} "
+        f"agree. Of {len(checks)} statements {holds[True]} hold, {holds[False]} do not, "
+        f"{holds[None]} cannot be told."
+    )
+    rows = [
+        [_link(report, page), "statement", check["statement"], check["measured"]]
+        for report in reports
+        for check in report["checks"]
+        if check["holds"] is False
+    ] + [
+        [_link(report, page), name, str(report["verdicts"][name]) + " cells", _where(report, name)]
+        for report in reports
+        for name in (WORSE, BETTER, DIFFERS)
+        if report["verdicts"][name]
+    ]
+    if rows:
+        page.table(["page", "disagreement", "what", "where"], rows)
+
+
+def _short(reports: Sequence[Mapping[str, Any]]) -> str:
+    """The family's name, from the first title."""
+    title: str = reports[0]["title"]
+    return title.split(",")[0]
+
+
+def _where(report: Mapping[str, Any], verdict: str, most: int = 6) -> str:
+    """The labels of the first few cells of a verdict."""
+    names = [
+        " ".join(cell["labels"].values()) for cell in report["cells"] if cell["verdict"] == verdict
+    ]
+    return "; ".join(names[:most]) + (f"; and {len(names) - most} more" if names[most:] else "")
+
+
+def _summary_row(report: Mapping[str, Any], page: Markdown) -> list[str]:
+    verdicts, checks = report["verdicts"], report["checks"]
+    holds = sum(check["holds"] is True for check in checks)
+    done = report["tasks"] == report["planned"]
+    return [
+        _link(report, page),
+        report["title"] + ("" if done else " (unfinished)"),
+        *(str(verdicts[name]) if verdicts[name] else "" for name in VERDICTS),
+        f"{report['expected_by_chance']:.1f}" if report["cells"] else "",
+        f"{holds} of {len(checks)}" if checks else "",
+    ]

@@ -46,7 +46,7 @@ def _cells() -> tuple[Cell, ...]:
                     printed,
                     exact=not share,
                     unit=quantity,
-                    better="higher",
+                    better=None,
                     remark=remark,
                 )
             )

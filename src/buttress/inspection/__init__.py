@@ -3,12 +3,13 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "LabelNoiseDisplay": "label_noise",
     "LossDisplay": "losses",
     "MarginDisplay": "margins",
     "PathDisplay": "path",
     "RademacherDisplay": "rademacher",
     "RejectRegionDisplay": "reject",
-    "RiskCoverageDisplay": "reject",
+    "RiskCoverageDisplay": "risk_coverage",
     "StreamDisplay": "stream",
     "UncertaintySetDisplay": "uncertainty_sets",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +22,7 @@ def classification_folds(
     y: NDArray[Any],
     groups: NDArray[Any] | None = None,
     *,
+    told: Mapping[str, Any] | None = None,
     rows: IntArray | None = None,
 ) -> list[Fold]:
     """The (train, test) index pairs of any scikit-learn splitter.
@@ -33,6 +35,8 @@ def classification_folds(
     y : array of shape (n,)
         Labels (or their codes).
     groups : array of shape (n,), optional
+    told : mapping, optional
+        Whatever else the splitter is to know of the rows, by name.
     rows : array of shape (n,), optional
         Where these rows stand in the user's data, when some (of weight zero) were removed.
         Splitters split the rows that are left; index pairs given ready count all rows.
@@ -54,7 +58,7 @@ def classification_folds(
         check_number("cv", cv, "[2, inf)", integer=True)
     splitter = check_cv(cv, y, classifier=True)
     try:
-        pairs = [(train, test) for train, test in splitter.split(X, y, groups)]
+        pairs = list(splitter.split(X, y, **({"groups": groups} | dict(told or {}))))
     except TypeError:
         if not given_ready:
             raise

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
-from buttress.classifiers.training import TrainingSet
-from buttress.metrics import RejectScorer, reject_risk, reject_scorer
-from buttress.model_selection._auto_widths import AutoWidths
+from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.metrics import (
+    CostScorer,
+    RejectScorer,
+    cost_risk,
+    cost_scorer,
+    reject_risk,
+    reject_scorer,
+)
+from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
-from buttress.model_selection._kernel_grid import BaseKernelGridCV
-from buttress.model_selection._scaled_cv import refuse
-from buttress.model_selection._scaled_grid import double_ramp_candidates, search_scaled
+from buttress.model_selection._held_out import refuse
+from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
+from buttress.model_selection._search import SearchMixin
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 
-class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKernelGridCV):
+class DoubleRampClassifierCV(
+    SearchMixin, ApproximationMixin, RiskControlMixin, RejectMixin, BaseKernelClassifier
+):
     """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
 
     Parameters
@@ -34,6 +41,9 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes, as in `DoubleRampClassifier`; the search then minimises
+        the mean cost.
     Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         Penalties to try.
     gammas : "auto", sequence or None, default="auto"
@@ -42,11 +52,14 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
     cv : int, splitter or iterable, default=5
         Folds; an integer means stratified ones.
     scoring : str or callable, default="reject_risk"
-        "reject_risk" is minus the 0-d-1 risk on the held-out rows; or any scikit-learn scorer.
+        "reject_risk" is minus the 0-d-1 risk (with `costs`, the mean cost) on the held-out rows;
+        or any scikit-learn scorer.
     init, kernel, gamma, degree, coef0, kernel_params, fit_intercept, class_weight
         As in `DoubleRampClassifier`.
     target_coverage, tol, max_iter, cache_size, random_state
         As in `DoubleRampClassifier`.
+    target_risk, confidence, certify_on, noise_rates
+        As in `DoubleRampClassifier`; with "held_out" the search does not see those rows either.
     approximation, n_components, landmarks, memory_limit
         As in `DoubleRampClassifier`. An integer `cv` then means folds drawn by row number and
         `random_state`, and all folds and penalties ride in the same passes over the rows.
@@ -66,13 +79,19 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
     best_score_ : float
         Mean score of the choice over the folds.
     cv_results_ : dict
-        ``params``, ``scores`` (candidates by folds), ``mean_score`` and ``std_error``.
+        As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    best_index_ : int
+        Of the choice in ``cv_results_``.
     best_estimator_ : DoubleRampClassifier
         Refitted on all rows. Its fitted attributes (``rho_``, ``thresholds_``,
         ``support_kind_``, ``rejection_rate_``, ``dual_coef_``, ``intercept_``, ``support_``,
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
         ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
         ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``) are this object's too.
+    risk_certificate_ : RiskCertificate
+        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
+        ``bound`` of the error, and more.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -96,11 +115,14 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
     True
     """
 
+    _centres_rows = True
+
     def __init__(
         self,
         d: float = 0.2,
         mu: float = 1.0,
         *,
+        costs: Any = None,
         Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = "auto",
         cv: Any = 5,
@@ -114,8 +136,12 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         fit_intercept: bool = True,
         class_weight: Any = None,
         target_coverage: float | None = None,
+        target_risk: float | None = None,
+        confidence: float = 0.9,
+        certify_on: str = "held_out",
+        noise_rates: Any = None,
         tol: float = 1e-10,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -127,6 +153,7 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
     ) -> None:
         self.d = d
         self.mu = mu
+        self.costs = costs
         self.Cs = Cs
         self.gammas = gammas
         self.cv = cv
@@ -140,6 +167,10 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.target_coverage = target_coverage
+        self.target_risk = target_risk
+        self.confidence = confidence
+        self.certify_on = certify_on
+        self.noise_rates = noise_rates
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -152,7 +183,10 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifierCV:
+    @promised_risk
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    ) -> DoubleRampClassifierCV:
         """Search the grid, then refit on all rows with the best values.
 
         Parameters
@@ -161,53 +195,40 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Used in the fits and in the scores of the held-out rows.
+        **params
+            ``groups`` for the splitter; with scikit-learn's metadata routing, whatever the
+            splitter and the scorer ask for.
 
         Returns
         -------
         self
         """
-        check_number("d", self.d, "(0, 0.5]")
-        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
-        if scaled is not None:
-            refuse(self, [("fit_intercept", True), ("target_coverage", None), ("init", "zero")])
-            search_scaled(
-                self,
-                scaled,
-                [{"C": C} for C in self._penalties()],
-                self._scaled_widths(scaled),
-                double_ramp_candidates(self),
-                scoring=self._scaled_scoring(scaled.n_problems),
-                d=float(self.d),
-            )
-            self.C_ = float(self.best_params_["C"])
-            return self
-        # the search runs on a copy whose grid and scorer are spelled out
-        search = copy(self)
-        search.gammas = self._widths(X, y, sample_weight)
-        if isinstance(self.scoring, str) and self.scoring == "reject_risk":
-            search.scoring = reject_scorer(self.d)
-        BaseKernelGridCV.fit(search, X, y, sample_weight)
-        for name, value in vars(search).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
-        self.C_ = float(self.best_params_["C"])
+        self._train(X, y, sample_weight, **params)
         return self
 
-    def _scaled_scoring(self, n_problems: int) -> Any:
-        if isinstance(self.scoring, str) and self.scoring == "reject_risk" and n_problems > 1:
-            return reject_scorer(self.d)
-        return self.scoring
+    def _check_parameters(self) -> None:
+        check_number("d", self.d, "(0, 0.5]")
+        check_values("Cs", self.Cs, "(0, inf)")
 
-    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
-        return {"C": self._penalties()}
+    def _scorer(self) -> Any:
+        by_risk = isinstance(self.scoring, str) and self.scoring == "reject_risk"
+        if not by_risk:
+            return self.scoring
+        return reject_scorer(self.d) if self.costs is None else cost_scorer(self.costs)
 
-    def _penalties(self) -> list[float]:
-        return check_values("Cs", self.Cs, "(0, inf)")
+    def _combinations(self, search: Any) -> list[dict[str, Any]]:
+        return [{"C": C} for C in check_values("Cs", self.Cs, "(0, inf)")]
+
+    def _mapped_candidates(self, *given: Any) -> Candidates:
+        plain = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
+        refuse(self, list(plain.items()))
+        return double_ramp_candidates(self, *given)
 
     def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
         return DoubleRampClassifier(
             d=self.d,
             mu=self.mu,
+            costs=self.costs,
             init=self.init,
             degree=self.degree,
             coef0=self.coef0,
@@ -222,41 +243,38 @@ class DoubleRampClassifierCV(AutoWidths, ApproximationMixin, RejectMixin, BaseKe
         )
 
     def _fold_scores(
-        self,
-        K: Array,
-        data: TrainingSet,
-        labels: NDArray[Any],
-        fold: Fold,
-        combinations: list[dict[str, Any]],
+        self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
     ) -> list[float]:
         """By the risk, every penalty starts from the solution for the one before it."""
-        if not isinstance(self.scoring, RejectScorer) or self.target_coverage is not None:
-            return super()._fold_scores(K, data, labels, fold, combinations)
-        train, test = fold
+        scorer = self._scorer()
+        by_cost = isinstance(scorer, (RejectScorer, CostScorer))
+        if not by_cost or self.target_coverage is not None:
+            return super()._fold_scores(search, K, fold, combinations)
+        data, (train, test) = search.data, fold
         inner, outer = KernelMatrix(K[np.ix_(train, train)]), K[np.ix_(test, train)]
-        weight = data.weight
+        weight = search.weight(train)
+        scored = search.metadata.for_scorer(data.rows[test], search.weight(test))
         warm: list[Any] = [None] * data.n_problems
         found = []
         for values in combinations:
             model = self._make_estimator(**values)
-            model._check_shared()
+            model._check_parameters()
             warm = [
-                model._solve(
-                    inner, y, None if weight is None else weight[train], model._tolerance(data), w
-                )
+                model._solve(inner, y, weight, model._tolerance(data), w)
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
             pred, rejected = model._answers(warm, data.classes, outer)
-            risk = reject_risk(
-                labels[test],
-                pred,
-                rejected,
-                self.scoring.d,
-                sample_weight=None if weight is None else weight[test],
-            )
+            given = (search.labels[test], pred, rejected)
+            if isinstance(scorer, CostScorer):
+                risk = cost_risk(*given, scorer.costs, labels=data.classes, **scored)
+            else:
+                risk = reject_risk(*given, scorer.d, **scored)
             found.append(-float(np.asarray(risk)))
         return found
 
-    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+    def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         # risks are ratios of counts: what differs by rounding only is equal
-        return int(np.argmax(np.round(means, 10)))
+        return int(np.argmax(np.round(table.mean(axis=1), 10)))
+
+    def _describe(self, candidates: list[dict[str, Any]], table: Array) -> None:
+        self.C_ = float(self.best_params_["C"])

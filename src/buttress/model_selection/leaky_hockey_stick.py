@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
-from buttress._progress import progress
-from buttress._threads import blas_threads_for
-from buttress.classifiers.base import all_or_nothing
-from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier
-from buttress.classifiers.leaky_path import (
-    LeakyProblem,
-    make_loss,
-    make_problem,
-)
-from buttress.classifiers.parameters import (
-    check_number,
-    check_option,
-    check_values,
-    check_widths,
-)
-from buttress.classifiers.training import TrainingSet
-from buttress.model_selection._folds import Fold, classification_folds
-from buttress.model_selection._scaled_leaky import fit_scaled_leaky_cv
-from buttress.solvers.smooth.spectral import Paths
+from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier, LeakyHockeyStickClassifier
+from buttress.classifiers.parameters import check_number, check_option, check_values
+from buttress.model_selection._leaky_exact import ExactLeakySearch
+from buttress.model_selection._leaky_mapped import MappedLeakySearch
+from buttress.model_selection._results import standard_error
+from buttress.model_selection._search import SearchMixin
 
 _DEFAULT_DECADES = (0.0, -7.0)
-# Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
-_PATH_TOL = 1e-6
-# And where folds need no more than signs, along the refit's path alone.
-_KEPT_TOL = 1e-5
 
 
-class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
+class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
     """Leaky hockey stick classifier that chooses its penalty by cross-validation.
 
     All penalties, all folds and the refit are solved together; see
@@ -50,8 +29,9 @@ class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
     ----------
     alphas : int or array-like, default=100
         Penalties, or how many of them to space evenly in log scale from 1 to 1e-7.
-    gammas : array-like, default=None
-        Kernel widths to try ("scale" and the like or numbers); None means `gamma` only.
+    gammas : "auto", sequence or None, default=None
+        Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
+        `gamma`; None is `gamma` alone. Kernels without a width ignore it.
     r : float or array-like, default=inf
         Exponent of the loss, or several to try, in (1, inf].
     cv : int, splitter or iterable, default=5
@@ -91,8 +71,12 @@ class LeakyHockeyStickClassifierCV(BaseLeakyClassifier):
         The chosen exponent.
     cv_mean_, cv_std_ : ndarrays of shape (n_alphas,)
         Mean score over the folds at the chosen width and exponent, and its standard error.
+    best_params_, best_score_, best_index_, best_estimator_
+        As in `GridSearchCV`; the parameters are alpha, r and gamma.
     cv_results_ : dict
-        ``"r"``, ``"gamma"``, and ``"scores"`` of shape (n_r, n_gammas, n_alphas, n_folds).
+        As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``. The penalties of one
+        width and exponent stand together, the largest first.
     alpha_min_, alpha_1se_ : float
         What the two selection rules choose.
     path_ : RegularizationPath or list of them
@@ -129,6 +113,9 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     >>> bool(model.cv_mean_.max() > 0.95)
     True
     """
+
+    _exact_search = ExactLeakySearch
+    _mapped_search = MappedLeakySearch
 
     def __init__(
         self,
@@ -183,206 +170,50 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         self.verbose = verbose
         self.random_state = random_state
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeakyHockeyStickClassifierCV:
-        """Solve the path on all folds, choose, and keep the model on all rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds.
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of held-out rows.
-
-        Returns
-        -------
-        self
-        """
-        alphas = _penalties(self.alphas)
-        exponents = check_values("r", self.r, "(1, inf]")
+    def _check_parameters(self) -> None:
+        self._alphas()
+        check_values("r", self.r, "(1, inf]")
         check_option("selection", self.selection, ("min", "1se"))
         self._check_shared_parameters()
-        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
-        if scaled is not None:
-            labels = scaled.labels
-            fit_scaled_leaky_cv(
-                self,
-                scaled,
-                alphas,
-                exponents,
-                _Candidate,
-                lambda values, fold, index: _KnownScores(labels, values),
-            )
-            return self
-        data = self._training_set(X, y, sample_weight)
-        folds = classification_folds(self.cv, data.X, data.classes[data.codes], rows=data.rows)
-        widths = check_widths(self.gammas) or [None]
 
-        search = _Search(self, data, folds, alphas)
-        table = np.empty((len(exponents), len(widths), len(alphas), len(folds)))
-        best: _Candidate | None = None
-        total = len(exponents) * len(widths) * (len(folds) + 1) * data.n_problems
-        threads = blas_threads_for(self._dense_order(data))
-        with threads, progress(type(self).__name__, total, self.verbose) as advance:
-            for j, width in enumerate(widths):
-                kernel = self._make_kernel(data, gamma=width)
-                problem = make_problem(self, data, kernel, None, path_tol=search.path_tol)
-                for i, r in enumerate(exponents):
-                    found = search.run(problem, make_loss(self.loss, r), r, advance)
-                    table[i, j] = found.scores
-                    if best is None or found.beats(best):
-                        best = found
-        assert best is not None
-        self._choose(alphas, best)
-        self.cv_results_ = {
-            "r": np.array(exponents),
-            "gamma": np.array(widths, dtype=object),
-            "scores": table,
-        }
-        with blas_threads_for(self._dense_order(data)):
-            self._keep_refit(data, best, alphas)
-        return self
+    def _alphas(self) -> Array:
+        return _penalties(self.alphas)
 
-    def _choose(self, alphas: Array, best: _Candidate) -> None:
-        self.alphas_ = alphas
-        self.cv_mean_, self.cv_std_ = best.mean, best.standard_error
-        self.alpha_min_ = float(alphas[best.index])
-        threshold = best.mean[best.index] - best.standard_error[best.index]
-        self.alpha_1se_ = float(alphas[np.argmax(best.mean >= threshold)])
-        self.alpha_ = self.alpha_min_ if self.selection == "min" else self.alpha_1se_
-        self.r_ = best.r
+    def _combinations(self, search: Any) -> list[dict[str, Any]]:
+        exponents = check_values("r", self.r, "(1, inf]")
+        return [{"alpha": float(a), "r": r} for r in exponents for a in self._alphas()]
 
-    def _keep_refit(self, data: TrainingSet, best: _Candidate, alphas: Array) -> None:
-        problem, paths = best.problem, best.refit
-        targets = data.targets.T
-        index = int(np.flatnonzero(alphas == self.alpha_)[0])
-        path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
-        self.path_ = path[0] if len(path) == 1 else path
-        if paths.method == "mm":
-            models = [one.at(index) for one in path]
-        else:
-            models = [
-                problem.finished(y, self.alpha_, problem.refined(y, self.alpha_, paths, q, index))
-                for q, y in enumerate(targets)
-            ]
-        self._store_paths(data, problem.kernel, models, paths.method)
+    def _make_estimator(self, **parameters: Any) -> LeakyHockeyStickClassifier:
+        shared = LeakyHockeyStickClassifier().get_params().keys() - {"alpha", "r"}
+        given = {name: value for name, value in self.get_params().items() if name in shared}
+        return LeakyHockeyStickClassifier(**(given | parameters))
+
+    def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
+        """The largest penalty of the best, or within one standard error of it."""
+        least, simple = _choices(table, len(self._alphas()))
+        return least if self.selection == "min" else simple
+
+    def _describe(self, candidates: list[dict[str, Any]], table: Array) -> None:
+        self.alphas_ = self._alphas()
+        least, simple = _choices(table, len(self.alphas_))
+        self.alpha_min_, self.alpha_1se_ = (candidates[i]["alpha"] for i in (least, simple))
+        self.alpha_, self.r_ = self.best_params_["alpha"], self.best_params_["r"]
+        curve = slice(least - least % len(self.alphas_), None)
+        tried = table[curve][: len(self.alphas_)]
+        self.cv_mean_, self.cv_std_ = tried.mean(axis=1), standard_error(tried)
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """One width and exponent: scores of every penalty and fold, and the refit's path."""
+def _choices(table: Array, n_alphas: int) -> tuple[int, int]:
+    """Index of the best candidate, and of the largest penalty within a standard error of it.
 
-    problem: LeakyProblem
-    r: float
-    scores: Array
-    refit: Paths
-
-    @property
-    def mean(self) -> Array:
-        return np.asarray(self.scores.mean(axis=1))
-
-    @property
-    def standard_error(self) -> Array:
-        n_folds = self.scores.shape[1]
-        if n_folds == 1:
-            return np.zeros(len(self.scores))
-        return np.asarray(self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds))
-
-    @property
-    def index(self) -> int:
-        """The best penalty; the largest among ties (up to rounding of the mean)."""
-        mean = self.mean
-        return int(np.argmax(mean >= mean.max() - 1e-12))
-
-    def beats(self, other: _Candidate) -> bool:
-        return bool(self.mean.max() > other.mean.max() + 1e-12)
-
-
-class _Search:
-    """The folds of one fit, scored for any width and exponent."""
-
-    def __init__(self, estimator: Any, data: TrainingSet, folds: list[Fold], alphas: Array) -> None:
-        self.estimator = estimator
-        self.data = data
-        self.folds = folds
-        self.alphas = alphas
-        self.labels = data.classes[data.codes]
-        n = len(data.codes)
-        omegas = np.zeros((len(folds) + 1, n))
-        for omega, (train, _) in zip(omegas, folds, strict=False):
-            np.add.at(omega, train, data.weights[train])
-        omegas[-1] = data.weights
-        omegas /= omegas.sum(axis=1, keepdims=True)
-        # problems: for every fold (the refit last) all classes
-        self.omegas = np.repeat(omegas, data.n_problems, axis=0)
-        self.targets = np.tile(data.targets.T, (len(folds) + 1, 1))
-
-    @property
-    def signs_suffice(self) -> bool:
-        """The accuracy of two classes on the folds asks for no more than signs."""
-        return bool(self.data.n_problems == 1 and self.estimator.scoring == "accuracy")
-
-    @property
-    def path_tol(self) -> float:
-        return _KEPT_TOL if self.signs_suffice else _PATH_TOL
-
-    def run(self, problem: LeakyProblem, loss: Any, r: float, advance: Any) -> _Candidate:
-        """Solve everything for one width and exponent, and score the held-out rows."""
-        problem = LeakyProblem(**{**vars(problem), "loss": loss})
-        q = self.data.n_problems
-        signs_only = np.arange(len(self.targets)) < len(self.folds) * q
-        signs_only &= self.signs_suffice
-        paths = problem.solve(self.targets, self.omegas, self.alphas, advance, signs_only)
-        scores = np.empty((len(self.alphas), len(self.folds)))
-        for number, (_, test) in enumerate(self.folds):
-            decision = [
-                paths.scores_at(one, test) + paths.intercept[one][:, None]
-                for one in range(number * q, (number + 1) * q)
-            ]
-            scores[:, number] = self._fold_scores(np.stack(decision, axis=2), test)
-        return _Candidate(problem, r, scores, paths.last(len(self.folds) * q))
-
-    def _fold_scores(self, decision: Array, test: NDArray[Any]) -> Array:
-        """Scores of the L models with decision values of shape (L, rows, problems)."""
-        weight = None if self.data.weight is None else self.data.weight[test]
-        if self.estimator.scoring == "accuracy":
-            codes = (
-                (decision[:, :, 0] > 0).astype(int)
-                if decision.shape[2] == 1
-                else decision.argmax(axis=2)
-            )
-            right = codes == self.data.codes[test]
-            return np.asarray(np.average(right, axis=1, weights=weight))
-        found = np.empty(len(decision))
-        rows, labels = self.data.X[test], self.labels[test]
-        options = {} if weight is None else {"sample_weight": weight}
-        for index, values in enumerate(decision):
-            model = _KnownScores(self.data.classes, values)
-            scorer = check_scoring(model, scoring=self.estimator.scoring)
-            found[index] = scorer(model, rows, labels, **options)
-        return found
-
-
-class _KnownScores(ClassifierMixin, BaseEstimator):
-    """Decision values of held-out rows in the form that scikit-learn's scorers read."""
-
-    def __init__(self, classes: NDArray[Any], values: Array) -> None:
-        self.classes = classes
-        self.values = values
-        self.classes_ = classes
-
-    def fit(self, X: Any, y: Any) -> _KnownScores:
-        return self
-
-    def decision_function(self, X: Any) -> Array:
-        return self.values[:, 0] if self.values.shape[1] == 1 else self.values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        values = self.decision_function(X)
-        index = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[index])
+    Of equal means (up to rounding) the first counts: the largest penalty of a path.
+    """
+    means = table.mean(axis=1)
+    best = int(np.argmax(means >= means.max() - 1e-12))
+    first = best - best % n_alphas
+    curve = slice(first, first + n_alphas)
+    threshold = means[best] - standard_error(table[best : best + 1])[0]
+    return best, first + int(np.argmax(means[curve] >= threshold))
 
 
 def _penalties(alphas: Any) -> Array:

@@ -21,14 +21,12 @@ from buttress.classifiers.parameters import (
     check_flag,
     check_number,
     check_values,
-    check_widths,
 )
-from buttress.kernels import resolve_gamma
 from buttress.losses import GeneralizedRamp
+from buttress.model_selection._results import widths_to_try
 from buttress.theory import RademacherCurve, rademacher_penalty
 
-# Widths tried by default, relative to the estimator's own.
-_WIDTH_FACTORS = (0.25, 1.0, 4.0)
+# Points of a penalty curve.
 _N_BETAS = 8
 
 
@@ -173,7 +171,7 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         penalties = self._check_parameters()
         base = self._base()
         data = base._training_set(X, y)
-        widths = self._widths(base, data)
+        widths = widths_to_try(self.gammas, lambda: base._make_kernel(data).params.get("gamma"))
         rng = check_random_state(self.random_state)
         signs = rng.choice([-1.0, 1.0], size=(int(self.n_draws), len(data.codes)))
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -272,18 +270,6 @@ class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     "the penalty C of an exact fit is what is chosen."
                 )
         return base
-
-    def _widths(self, base: Any, data: Any) -> list[Any]:
-        if isinstance(self.gammas, str) and self.gammas != "auto":
-            raise ValueError(
-                f"gammas={self.gammas!r} is not accepted: expected 'auto', None or a sequence."
-            )
-        if self.gammas is None or base._make_kernel(data).params.get("gamma") is None:
-            return [None]
-        if isinstance(self.gammas, str):
-            own = resolve_gamma(base.gamma, data.X, data.weight)
-            return [factor * own for factor in _WIDTH_FACTORS]
-        return check_widths(self.gammas) or [None]
 
     def _curve(self, K: Array, target: Array, signs: Array, seed: int) -> RademacherCurve:
         scale = float(np.max(np.diagonal(K))) or 1.0

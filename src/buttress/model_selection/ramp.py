@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from buttress._arrays import Array, IntArray
-from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import all_or_nothing
-from buttress.classifiers.label_noise import noise_rates
+from buttress._arrays import Array
+from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
-from buttress.classifiers.suspects import LabelSuspects, predictions
 from buttress.classifiers.training import TrainingSet
-from buttress.model_selection._auto_widths import AutoWidths
-from buttress.model_selection._folds import classification_folds
-from buttress.model_selection._kernel_grid import BaseKernelGridCV
-from buttress.model_selection._scaled_grid import ramp_candidates, search_scaled
+from buttress.model_selection._exact import ExactSearch
+from buttress.model_selection._folds import Fold
+from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
+from buttress.model_selection._results import Metadata
+from buttress.model_selection._search import SearchMixin
+from buttress.noise.core.class_noise import class_noise
+from buttress.noise.core.suspects import LabelSuspects
+from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 # Candidates within this many standard errors of the best accuracy count as equally good.
 _AS_GOOD = 0.25
 
 
-class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
+class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     """Ramp machine with penalty, clipping margin and kernel width chosen by cross-validation.
 
     Parameters
@@ -78,7 +78,10 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     best_score_ : float
         Mean score of the choice over the folds.
     cv_results_ : dict
-        ``params``, ``scores`` (candidates by folds), ``mean_score`` and ``std_error``.
+        As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    best_index_ : int
+        Of the choice in ``cv_results_``.
     best_estimator_ : RampClassifier
         Refitted on all rows. Its fitted attributes (``ignored_``, ``suspect_scores_``,
         ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``n_support_``,
@@ -90,8 +93,10 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
 
     Notes
     -----
-    One Gram matrix per width serves all folds, penalties and margins. Costs one fit of a fold
-    for every fold and candidate, and one fit of all rows.
+    One Gram matrix per width serves all folds, penalties and margins. In a fold every penalty
+    starts from the variables of the one before it and every margin from its penalty's support
+    vector machine, so that a candidate costs a fraction of a fit; then one fit of all rows, and
+    one of every fold to see the noise of the labels.
 
     Under label noise the accuracies of candidates differ less and scatter more. With
     ``scoring="accuracy"`` all candidates within a quarter of a binomial standard error of the
@@ -101,11 +106,10 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     Uniform noise leaves the best boundary where it is. When the label of class 1 is wrong with
     probability r_1 and that of class 0 with r_0, the share of given labels 1 on the clean
     boundary is ``(1 - r_1 + r_0) / 2``, not one half, and training on the labels as given moves
-    the boundary towards the noisier class. The rates are estimated from the held-out scores:
-    the share of differing labels where the prediction is most confident. If they differ by more
-    than 0.05 and by more than three standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
-    labels 0 by ``1 - r_1 + r_0`` in the final fit, unless that raises the weighted error of the
-    held-out rows.
+    the boundary towards the noisier class. The rates are estimated from the held-out scores by
+    `buttress.noise.fit_label_noise`. If the labels show that they differ, labels 1 are weighted by
+    ``1 + r_1 - r_0`` and labels 0 by ``1 - r_1 + r_0`` in the final fit, unless that raises the
+    weighted error of the held-out rows.
 
     References
     ----------
@@ -124,6 +128,8 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
     True
     """
 
+    _centres_rows = True
+
     def __init__(
         self,
         *,
@@ -141,7 +147,7 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-8,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         cache_size: float = 1000.0,
         approximation: str | None = None,
         n_components: int = 1000,
@@ -175,47 +181,6 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RampClassifierCV:
-        """Search the grid, then refit on all rows with the best values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of the held-out rows.
-
-        Returns
-        -------
-        self
-        """
-        check_option("class_noise", self.class_noise, ["auto", None])
-        combinations = [{"C": C, "s": s} for C in self._penalties() for s in self._margins()]
-        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
-        if scaled is not None:
-            search_scaled(
-                self,
-                scaled,
-                combinations,
-                self._scaled_widths(scaled),
-                ramp_candidates(self),
-                scoring=self.scoring,
-            )
-            self.noise_rates_: dict[Any, float] = {}
-            self.noise_weights_: dict[Any, float] = {}
-        else:
-            # the search runs on a copy whose widths are spelled out
-            search = copy(self)
-            search.gammas = self._widths(X, y, sample_weight)
-            BaseKernelGridCV.fit(search, X, y, sample_weight)
-            for name, value in vars(search).items():
-                if name.endswith("_"):
-                    setattr(self, name, value)
-        self.C_ = float(self.best_params_["C"])
-        self.s_ = float(self.best_params_["s"])
-        return self
-
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.
 
@@ -238,15 +203,15 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
 
     # -- the search ------------------------------------------------------------------------
 
-    def _penalties(self) -> list[float]:
-        return check_values("Cs", self.Cs, "(0, inf)")
+    def _check_parameters(self) -> None:
+        check_option("class_noise", self.class_noise, ["auto", None])
+        check_values("Cs", self.Cs, "(0, inf)")
+        check_values("ss", self.ss, "[-inf, 0]")
 
-    def _margins(self) -> list[float]:
-        return check_values("ss", self.ss, "[-inf, 0]")
-
-    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
-        self._n_rows = len(data.codes)
-        return {"C": self._penalties(), "s": self._margins()}
+    def _combinations(self, search: Any) -> list[dict[str, Any]]:
+        penalties = check_values("Cs", self.Cs, "(0, inf)")
+        margins = check_values("ss", self.ss, "[-inf, 0]")
+        return [{"C": C, "s": s} for C in penalties for s in margins]
 
     def _make_estimator(self, **parameters: Any) -> RampClassifier:
         return RampClassifier(
@@ -262,13 +227,42 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
             **parameters,
         )
 
-    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+    def _fold_scores(
+        self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
+    ) -> list[float]:
+        """Every penalty starts from the one before it, every margin from its penalty's SVM."""
+        train, test = fold
+        inner = KernelMatrix(K[np.ix_(train, train)])
+        weight = search.weight(train)
+        coefs = np.empty((search.data.n_problems, len(combinations), len(train)))
+        biases = np.empty(coefs.shape[:2])
+        penalties = sorted({values["C"] for values in combinations})
+        for p, y in enumerate(search.data.targets[train].T):
+            svm: Any = None
+            for C in penalties:
+                machine = self._make_estimator(C=C, s=-np.inf)
+                machine._check_parameters()
+                tol = machine._tolerance(search.data)
+                svm = machine._solve(inner, y, weight, tol, svm)
+                for k, values in enumerate(combinations):
+                    if values["C"] != C:
+                        continue
+                    found = svm
+                    if values["s"] != -np.inf:
+                        found = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
+                    coefs[p, k], biases[p, k] = found.c, found.b
+        return search.expansion_scores(K[np.ix_(test, train)], fold, combinations, coefs, biases)
+
+    def _mapped_candidates(self, *given: Any) -> Candidates:
+        return ramp_candidates(self, *given)
+
+    def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """The smoothest of the candidates that are as good as the best."""
-        best = float(means.max())
-        n = getattr(self, "_n_rows", None)
-        if self.scoring != "accuracy" or n is None:
+        means = table.mean(axis=1)
+        if self.scoring != "accuracy" or not isinstance(search, ExactSearch):
             return int(np.argmax(means))
-        margin = _AS_GOOD * np.sqrt(max(best * (1.0 - best), 0.0) / n)
+        best = float(means.max())
+        margin = _AS_GOOD * np.sqrt(max(best * (1.0 - best), 0.0) / len(search.labels))
         good = np.flatnonzero(means >= best - margin - 1e-12)
         return int(
             min(
@@ -277,45 +271,54 @@ class RampClassifierCV(AutoWidths, ApproximationMixin, BaseKernelGridCV):
             )
         )
 
-    def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
-        predicted, confidence = self._held_out(data, K, labels)
-        rates = noise_rates(confidence, predicted, data.codes, len(data.classes))
+    def _describe(self, candidates: list[dict[str, Any]], table: Array) -> None:
+        self.C_ = float(self.best_params_["C"])
+        self.s_ = float(self.best_params_["s"])
+
+    def _fit_scaled(self, fit: ScaledFit, metadata: Metadata) -> None:
+        super()._fit_scaled(fit, metadata)
+        self.noise_rates_: dict[Any, float] = {}
+        self.noise_weights_: dict[Any, float] = {}
+
+    def _refit_data(self, search: ExactSearch, K: Array, values: dict[str, Any]) -> TrainingSet:
+        data = search.data
+        scores = self._held_out(search, data, K, values)
+        found = class_noise(scores, data.codes, data.weight)
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
-        factors = rates.factors if use else np.ones(len(names))
+        factors = found.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
             weighted = replace(data, weight=data.weights * factors[data.codes])
-            if self._as_good(self._held_out(weighted, K, labels)[0], predicted, weighted):
+            again = self._held_out(search, weighted, K, values)
+            if self._as_good(again, scores, weighted):
                 data = weighted
             else:
                 factors = np.ones(len(names))
-        super()._refit(data, kernel, K, labels)
-        self.noise_rates_ = dict(zip(names, rates.rates.tolist(), strict=True))
+        self.noise_rates_ = dict(zip(names, found.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
+        return data
 
-    def _as_good(self, new: IntArray, old: IntArray, data: TrainingSet) -> bool:
-        """Whether `new` predictions are as good as `old` ones, by the weighted given labels.
+    def _as_good(self, new: Array, old: Array, data: TrainingSet) -> bool:
+        """Whether `new` scores are as good as `old` ones, by the weighted given labels.
 
         The weights exist to lower this error; where they do not, the rates were wrong.
         """
         weights = data.weights / data.weights.sum()
-        new_error, old_error = (float(weights @ (codes != data.codes)) for codes in (new, old))
+        new_error, old_error = (
+            float(weights @ ((scores[:, 0] > 0) != data.codes)) for scores in (new, old)
+        )
         deviation = np.sqrt(old_error * (1.0 - old_error) / len(new))
         return bool(new_error <= old_error + _AS_GOOD * deviation)
 
     def _held_out(
-        self, data: TrainingSet, K: Array, labels: NDArray[Any]
-    ) -> tuple[IntArray, Array]:
-        """Class and confidence that the chosen candidate gives to rows it was not trained on."""
-        values = {name: v for name, v in self.best_params_.items() if name != "gamma"}
-        predicted = np.zeros(len(labels), dtype=np.intp)
-        confidence = np.zeros(len(labels))
-        for train, test in classification_folds(self.cv, data.X, labels, rows=data.rows):
+        self, search: ExactSearch, data: TrainingSet, K: Array, values: dict[str, Any]
+    ) -> Array:
+        """Scores that the chosen candidate gives to rows it was not trained on."""
+        scores = np.zeros((len(search.labels), data.n_problems))
+        for train, test in search.folds:
             model = self._make_estimator(**values).set_params(kernel="precomputed")
             weight = None if data.weight is None else data.weight[train]
-            model.fit(K[np.ix_(train, train)], labels[train], sample_weight=weight)
-            scores = model.decision_function(K[np.ix_(test, train)])
-            predicted[test], confidence[test] = predictions(
-                scores[:, None] if scores.ndim == 1 else scores
-            )
-        return predicted, confidence
+            model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
+            part = model.decision_function(K[np.ix_(test, train)])
+            scores[test] = part.reshape(len(part), -1)
+        return scores

@@ -19,7 +19,7 @@ from buttress.classifiers.chow import ChowRejector
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.reject import BaseRejectClassifier
-from buttress.classifiers.training import TrainingSet, _with_class_weight
+from buttress.classifiers.training import TrainingSet, with_class_weight
 from buttress.metrics.scorer import answers
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -142,7 +142,7 @@ class _SharedKernel:
         self.estimators = [clone(estimator).set_params(d=d) for d in costs]
         first = self.estimators[0]
         for each in self.estimators:
-            each._check_shared()
+            each._check_parameters()
         # the weights come later: rows of weight zero would be removed, and folds count them
         self.data: TrainingSet = replace(first._training_set(X, y, None), weight=weight)
         self.weight = weight
@@ -173,7 +173,7 @@ class _SharedKernel:
             return None
         weight = None if self.weight is None else self.weight[train]
         model = self.estimators[0]
-        return _with_class_weight(
+        return with_class_weight(
             weight, model.class_weight, self.data.classes, self.data.codes[train]
         )
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
 from buttress.blocks.base import take_rows
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
-from buttress.classifiers.base import all_or_nothing
-from buttress.classifiers.parameters import (
-    check_number,
-    check_option,
-    check_values,
-    check_widths,
-)
+from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.parameters import check_number, check_option, check_values
 from buttress.classifiers.set_machines import (
     BIASES,
     choose_bias,
@@ -29,10 +21,11 @@ from buttress.classifiers.set_machines import (
 )
 from buttress.classifiers.training import TrainingSet
 from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
-from buttress.kernels import make_kernel
+from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
-from buttress.model_selection._kernel_grid import BaseKernelGridCV
-from buttress.model_selection._scaled_grid import search_scaled, set_candidates
+from buttress.model_selection._mapped_candidates import Candidates, set_candidates
+from buttress.model_selection._results import Metadata, standard_error
+from buttress.model_selection._search import SearchMixin
 from buttress.solvers.sets.distance import distance_path
 from buttress.solvers.sets.geometry import Geometry
 
@@ -43,7 +36,7 @@ _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
 _SPREAD_ROWS = 1000
 
 
-class UncertaintySetClassifierCV(ApproximationMixin, BaseKernelGridCV):
+class UncertaintySetClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     """`UncertaintySetClassifier` with `radius` and kernel width chosen by cross-validation.
 
     Parameters
@@ -51,8 +44,9 @@ class UncertaintySetClassifierCV(ApproximationMixin, BaseKernelGridCV):
     radii : int or array-like, default=20
         The radii to try, or their number: a logarithmic grid that begins where the scores are
         small compared with one and ends where they are large.
-    gammas : array-like, default=None
-        Kernel widths to try; None uses `gamma` alone.
+    gammas : "auto", sequence or None, default=None
+        Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
+        `gamma`; None is `gamma` alone. Kernels without a width ignore it.
     cv : int, splitter or iterable, default=5
         Folds as in scikit-learn; an integer means stratified folds.
     scoring : str or callable, default="accuracy"
@@ -80,9 +74,11 @@ max_iter
         The width chosen; the widest kernel and then the smallest radius among equals.
     cv_mean_, cv_std_ : ndarray of shape (n_gammas, n_radii)
         Mean score over the folds, and its standard error.
-    best_params_, best_score_, best_estimator_, cv_results_
-        As in scikit-learn's searches; ``cv_results_`` has ``params``, ``scores``,
-        ``mean_score`` and ``std_error``.
+    best_params_, best_score_, best_index_, best_estimator_
+        As in `GridSearchCV`.
+    cv_results_ : dict
+        As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
     classes_, dual_coef_, intercept_, coef_, support_, support_vectors_, n_support_, kernel_, \
 loss_, rho_, set_weights_, set_levels_, objective_, duality_gap_, duality_gaps_, n_iter_, solver_, \
 n_features_in_, feature_names_in_
@@ -104,6 +100,8 @@ n_features_in_, feature_names_in_
     >>> model.cv_mean_.shape, bool(model.score(X, y) > 0.9)
     ((2, 3), True)
     """
+
+    _centres_rows = True
 
     def __init__(
         self,
@@ -164,11 +162,17 @@ n_features_in_, feature_names_in_
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
 
-    def _grid(self, data: TrainingSet) -> Mapping[str, Sequence[Any]]:
-        self._check_parameters()
-        if self.kernel != "precomputed":
-            warn_few_distinct_rows(type(self).__name__, data.X)
-        return {"radius": [float(radius) for radius in self._radii(lambda: self._spread(data))]}
+    def _combinations(self, search: Any) -> list[dict[str, Any]]:
+        if isinstance(search, ExactSearch):
+            if self.kernel != "precomputed":
+                warn_few_distinct_rows(type(self).__name__, search.data.X)
+            radii = self._radii(lambda: self._spread(search.data))
+        else:
+            radii = self._radii(lambda: self._scaled_spread(search.fit))
+        return [{"radius": float(radius)} for radius in radii]
+
+    def _mapped_candidates(self, *given: Any) -> Candidates:
+        return set_candidates(self, *given)
 
     def _radii(self, spread: Callable[[], float]) -> Array:
         if isinstance(self.radii, Integral) and not isinstance(self.radii, bool):
@@ -217,22 +221,19 @@ n_features_in_, feature_names_in_
             **parameters,
         )
 
-    def _prefer(self, candidates: list[dict[str, Any]], means: Array) -> int:
+    def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """Among equals the widest kernel, then the smallest radius."""
+        means = table.mean(axis=1)
         best = np.flatnonzero(means >= means.max() - 1e-12)
         return int(
             min(best, key=lambda k: (candidates[k]["gamma"] or 0.0, candidates[k]["radius"]))
         )
 
     def _fold_scores(
-        self,
-        K: Array,
-        data: TrainingSet,
-        labels: NDArray[Any],
-        fold: Fold,
-        combinations: list[dict[str, Any]],
+        self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
     ) -> list[float]:
         """The score of every radius on one fold, by one path per binary problem."""
+        data = search.data
         train, test = fold
         inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
         loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
@@ -252,41 +253,17 @@ n_features_in_, feature_names_in_
             )
             coefs.append([result.coef for result in path])
             biases.append([choose_bias(result, target, weight, self.bias) for result in path])
-        if self.scoring == "accuracy":
-            return self._accuracies(outer, data, test, np.array(coefs), np.array(biases))
-        options = {} if data.weight is None else {"sample_weight": data.weight[test]}
-        fold_data = replace(
-            data, X=inner, codes=data.codes[train], weight=None, rows=np.arange(len(train))
-        )
-        kernel = make_kernel("precomputed")
-        found = []
-        for k, values in enumerate(combinations):
-            model = self._make_estimator(**values).set_params(kernel="precomputed")
-            dual = np.array([path[k] for path in coefs])
-            model._store_expansion(fold_data, kernel, dual, np.array([b[k] for b in biases]))
-            model.n_features_in_ = len(train)
-            scorer = check_scoring(model, scoring=self.scoring)
-            found.append(float(scorer(model, outer, labels[test], **options)))
-        return found
+        return search.expansion_scores(outer, fold, combinations, np.array(coefs), np.array(biases))
 
-    @staticmethod
-    def _accuracies(
-        outer: Array, data: TrainingSet, test: Any, coefs: Array, biases: Array
-    ) -> list[float]:
-        """The weighted accuracy of every radius, all at once."""
-        scores = np.matmul(outer.astype(np.float64), coefs.transpose(0, 2, 1)) + biases[:, None]
-        codes = (scores[0] > 0).astype(int) if len(scores) == 1 else scores.argmax(axis=0)
-        right = codes == data.codes[test][:, None]
-        return [float(x) for x in np.average(right, axis=0, weights=data.weights[test])]
-
-    def _refit(self, data: TrainingSet, kernel: Any, K: Array, labels: NDArray[Any]) -> None:
-        super()._refit(data, kernel, K, labels)
+    def _fit_exact(self, data: TrainingSet, metadata: Metadata) -> None:
+        super()._fit_exact(data, metadata)
+        best = self.best_estimator_
         # the refit saw the Gram matrix of the rows with weight; the user's rows are asked for
-        weights = np.zeros((*self.best_estimator_.set_weights_.shape[:-1], data.n_rows))
-        weights[..., data.rows] = self.best_estimator_.set_weights_
-        self.set_weights_ = self.best_estimator_.set_weights_ = weights
+        weights = np.zeros((*best.set_weights_.shape[:-1], data.n_rows))
+        weights[..., data.rows] = best.set_weights_
+        self.set_weights_ = best.set_weights_ = weights
         if self.kernel != "precomputed":
-            self.best_estimator_._set_rows = (data.X, data.targets.T, data.weight)
+            best._set_rows = (data.X, data.targets.T, data.weight)
 
     @property
     def uncertainty_sets_(self) -> Any:
@@ -295,44 +272,14 @@ n_features_in_, feature_names_in_
             raise AttributeError("uncertainty_sets_ needs a fitted model.")
         return self.best_estimator_.uncertainty_sets_
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> UncertaintySetClassifierCV:
-        """Search the grid, then refit on all rows with the best values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of the held-out rows.
-
-        Returns
-        -------
-        self
-        """
-        scaled = self._scaled_fit(X, y, sample_weight, cv=self.cv)
-        if scaled is None:
-            super().fit(X, y, sample_weight)
-        else:
-            self._check_parameters()
-            radii = self._radii(lambda: self._scaled_spread(scaled))
-            search_scaled(
-                self,
-                scaled,
-                [{"radius": float(radius)} for radius in radii],
-                check_widths(self.gammas) or [None],
-                set_candidates(self, make_set_loss(self.loss, self.h, self.omega, self.nu)),
-                scoring=self.scoring,
-            )
-        candidates = self.cv_results_["params"]
+    def _describe(self, candidates: list[dict[str, Any]], table: Array) -> None:
         self.radius_ = float(self.best_params_["radius"])
         self.radii_ = np.unique([c["radius"] for c in candidates])
         shape = (-1, len(self.radii_))
         widths = [np.nan if c["gamma"] is None else c["gamma"] for c in candidates]
         self.gammas_ = np.array(widths, dtype=np.float64).reshape(shape)[:, 0]
-        self.cv_mean_ = self.cv_results_["mean_score"].reshape(shape)
-        self.cv_std_ = self.cv_results_["std_error"].reshape(shape)
-        return self
+        self.cv_mean_ = table.mean(axis=1).reshape(shape)
+        self.cv_std_ = standard_error(table).reshape(shape)
 
 
 def _root_variance(K: Array, weight: Array) -> float:

@@ -1,32 +1,41 @@
 """The types that a model file may hold, beside those that skops itself trusts.
 
-skops trusts NumPy arrays and scikit-learn's estimators. Added here are the classes of this
-library, the support vectors of models fitted on sparse rows, and scikit-learn's splitters,
-scorers and calibrators, which searches carry along. No function of a user is in the list: a
-model with a callable kernel cannot be saved.
+skops trusts NumPy arrays and most of scikit-learn's estimators. Added here are the classes of
+this library (those that packages list themselves, see `buttress._lazy`, and the few named below),
+the support vectors of models fitted on sparse rows, and what is left of scikit-learn: every class
+that is defined there (trees, neighbours, kernels, losses, splitters) and the functions of its
+metrics. No function of a user is in the list: a model with a callable kernel cannot be saved.
+
+A user's own classifier on this library's base, and a learner's rule, are trusted once the program
+has imported them: a file cannot make it import anything.
 """
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+from buttress._lazy import classes_in_files
+
+# Packages that say themselves which of their classes stand in model files.
+_ROOMS = (
+    "buttress.classifiers",
+    "buttress.classifiers.online",
+    "buttress.model_selection",
+    "buttress.solvers.stream",
+)
+
+# What others may derive from, and have saved: a classifier of one's own is one file.
+_OPEN_BASES = (
+    ("buttress.classifiers.base", "BaseMarginClassifier"),
+    ("buttress.solvers.stream.rules", "UpdateRule"),
+)
+
 _OWN = frozenset(
     {
-        "buttress.classifiers.chow.ChowRejector",
-        "buttress.classifiers.double_hinge.DoubleHingeClassifier",
-        "buttress.classifiers.double_ramp.DoubleRampClassifier",
-        "buttress.classifiers.generalized_hinge.GeneralizedHingeClassifier",
-        "buttress.classifiers.online.kernel_pegasos.KernelPegasos",
-        "buttress.classifiers.online.kernel_perceptron.KernelPerceptron",
-        "buttress.classifiers.leaky_hockey_stick.LeakyHockeyStickClassifier",
-        "buttress.classifiers.minimax_probability_machine.MinimaxProbabilityMachine",
-        "buttress.classifiers.online.norma.Norma",
-        "buttress.classifiers.online.pa_ramp.PARampClassifier",
-        "buttress.classifiers.ramp.RampClassifier",
-        "buttress.classifiers.uncertainty_set.UncertaintySetClassifier",
-        "buttress.classifiers.online.drift.PageHinkley",
-        "buttress.classifiers.online.drift.Rivalry",
-        "buttress.classifiers.leaky_path.RegularizationPath",
-        "buttress.classifiers.online.history.History",
-        "buttress.classifiers.online.history.Window",
         "buttress.kernels.approximate.FourierMap",
         "buttress.kernels.approximate.LinearMap",
         "buttress.kernels.approximate.NystroemMap",
@@ -45,43 +54,18 @@ _OWN = frozenset(
         "buttress.losses.smooth.LogBarrier",
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
+        "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
-        "buttress.model_selection.double_ramp.DoubleRampClassifierCV",
-        "buttress.model_selection.leaky_hockey_stick.LeakyHockeyStickClassifierCV",
-        "buttress.model_selection.rademacher.RademacherSelector",
-        "buttress.model_selection.ramp.RampClassifierCV",
-        "buttress.model_selection.uncertainty_set.UncertaintySetClassifierCV",
-        "buttress.solvers.stream.budget.Budget",
-        "buttress.solvers.stream.similarity.GramSource",
-        "buttress.solvers.stream.similarity.KernelSource",
-        "buttress.solvers.stream.similarity.RbfSource",
-        "buttress.solvers.stream.store.DenseRows",
-        "buttress.solvers.stream.store.Panels",
-        "buttress.solvers.stream.store.SparseRows",
-        "buttress.solvers.stream.store.VectorStore",
-        "buttress.solvers.stream.model.NormaRule",
-        "buttress.solvers.stream.model.OnlineModel",
-        "buttress.solvers.stream.model.PARampRule",
-        "buttress.solvers.stream.model.PegasosRule",
-        "buttress.solvers.stream.model.PerceptronRule",
+        "buttress.theory.risk_control.RiskCertificate",
+        "buttress.noise.classifier.NoiseAwareClassifier",
+        "buttress.noise.core.forest_witness.ForestWitness",
+        "buttress.noise.core.kernel_witness.KernelWitness",
+        "buttress.noise.core.label_noise.LabelNoise",
+        "buttress.noise.core.suspects.LabelSuspects",
         "buttress.theory.rademacher.RademacherCurve",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",
     }
-)
-
-_SPLITTERS = (
-    "GroupKFold",
-    "KFold",
-    "LeaveOneOut",
-    "PredefinedSplit",
-    "RepeatedKFold",
-    "RepeatedStratifiedKFold",
-    "ShuffleSplit",
-    "StratifiedGroupKFold",
-    "StratifiedKFold",
-    "StratifiedShuffleSplit",
-    "TimeSeriesSplit",
 )
 
 _OTHERS = frozenset(
@@ -89,14 +73,66 @@ _OTHERS = frozenset(
         "numpy.dtype",
         "scipy.sparse._csr.csr_array",
         "scipy.sparse._csr.csr_matrix",
-        *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.metrics._classification.accuracy_score",
-        "sklearn.metrics._classification.balanced_accuracy_score",
-        "sklearn.metrics._scorer._PassthroughScorer",
-        "sklearn.metrics._scorer._Scorer",
     }
 )
 
-TRUSTED = _OWN | _OTHERS
+# Parts of scikit-learn that no model is made of.
+_APART = {"tests", "conftest", "externals", "datasets", "_build_utils", "experimental"}
+
+_LISTED = {
+    f"{module}.{name}": module for room in _ROOMS for name, module in classes_in_files(room).items()
+}
+
+TRUSTED = _OWN | _OTHERS | _LISTED.keys()
+
+
+def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
+    """The types to trust in a file that holds the types `named`.
+
+    Examples
+    --------
+    >>> "buttress.classifiers.online.norma.Norma" in trusted_types(())
+    True
+    >>> "sklearn.tree._tree.Tree" in trusted_types(["sklearn.tree._tree.Tree"])
+    True
+    >>> "sklearn.datasets.load_files" in trusted_types(["sklearn.datasets.load_files"])
+    False
+    """
+    named = list(named)
+    own = set(_LISTED.values())
+    for module in {name.rpartition(".")[0] for name in named}:
+        if module in own:  # where a listed learner is defined, its rule may be too
+            import_module(module)
+    learned = {name for name in named if _is_of_scikit_learn(name)}
+    return (
+        TRUSTED
+        | learned
+        | {
+            f"{one.__module__}.{one.__qualname__}"
+            for home, base in _OPEN_BASES
+            if home in sys.modules
+            for one in _descendants(getattr(sys.modules[home], base))
+        }
+    )
+
+
+def _descendants(base: type[Any]) -> Iterator[type[Any]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _descendants(one)
+
+
+def _is_of_scikit_learn(name: str) -> bool:
+    """Whether a name is that of a class defined in scikit-learn, or of one of its metrics."""
+    module, _, attribute = name.rpartition(".")
+    words = module.split(".")
+    if words[0] != "sklearn" or _APART & set(words):
+        return False
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError:
+        return False
+    home = str(getattr(found, "__module__", ""))
+    if inspect.isclass(found):
+        return home.startswith("sklearn.")
+    return inspect.isfunction(found) and home.startswith("sklearn.metrics.")

@@ -3,6 +3,7 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "ClassTable": "sections",
     "Comparison": "sections",
     "Coverage": "sections",
     "Health": "sections",
@@ -11,8 +12,18 @@ _HOME = {
     "RegularizationPath": "sections",
     "Report": "sections",
     "Suspects": "sections",
+    "TrueLabels": "sections",
+    "class_table": "fitted",
+    "comparison_section": "comparing",
     "data_health": "health",
+    "fit_report": "fitted",
+    "noise_report": "comparing",
+    "path_section": "comparing",
+    "picture": "pictures",
     "render": "rendering",
+    "suspects_section": "suspected",
+    "true_labels_section": "truth",
+    "versions": "environment",
     "write_report": "rendering",
 }
 

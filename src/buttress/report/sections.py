@@ -70,6 +70,10 @@ class Comparison:
         What the mark says.
     how : str
         On what rows it was measured, and how the interval was made.
+    meaning : str
+        What the measure is, in words.
+    notes : mapping of str to str
+        What the other columns mean.
     """
 
     measure: str
@@ -81,6 +85,8 @@ class Comparison:
     chosen: str | None = None
     badge: str = "chosen"
     how: str = ""
+    meaning: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,59 @@ class NoiseComparison:
     lows: Sequence[Sequence[float]]
     highs: Sequence[Sequence[float]]
     how: str = ""
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """What became of the held-out rows of every class.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The classes.
+    rows, right, wrong, rejected : sequence of int
+        Rows of each class, and how many of them were answered rightly, wrongly, not at all.
+    precision : sequence of float
+        Share of right ones among the answers that name the class; NaN where there are none.
+    model : str
+        Whose answers these are.
+    """
+
+    names: Sequence[str]
+    rows: Sequence[int]
+    right: Sequence[int]
+    wrong: Sequence[int]
+    rejected: Sequence[int]
+    precision: Sequence[float]
+    model: str
+
+    @property
+    def recall(self) -> list[float]:
+        """Share of each class's rows that were answered, and rightly."""
+        return [right / rows for right, rows in zip(self.right, self.rows, strict=True)]
+
+
+@dataclass(frozen=True)
+class TrueLabels:
+    """A loss on the labels as given beside its estimate on true labels.
+
+    Attributes
+    ----------
+    measure : str
+        What was measured.
+    given, estimated : tuple of float
+        Value and the ends of its 95 % interval.
+    rates : mapping of str to tuple of float
+        For every true class the share of its rows with a wrong label, with its interval.
+    model : str
+        Whose answers these are.
+    """
+
+    measure: str
+    given: tuple[float, float, float]
+    estimated: tuple[float, float, float]
+    rates: Mapping[str, tuple[float, float, float]]
+    model: str
 
 
 @dataclass(frozen=True)
@@ -199,6 +258,8 @@ class Suspects:
         How they were found, and with what error rate.
     truth : str
         What is known of the truth, for the demonstration.
+    percent : sequence of str
+        Columns of shares, shown as percentages.
     """
 
     columns: Sequence[str]
@@ -206,6 +267,7 @@ class Suspects:
     n_rows: int
     how: str = ""
     truth: str = ""
+    percent: Sequence[str] = ("chance wrong",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +317,7 @@ class Report:
     title : str
     summary : sequence of str
         The findings, one sentence each.
-    health, comparison, noise, path, coverage, suspects, picture
+    health, comparison, noise, classes, truth, path, coverage, suspects, picture
         The sections.
     settings : mapping of str to str
         What was asked for, and the versions.
@@ -266,6 +328,8 @@ class Report:
     health: Health | None = None
     comparison: Comparison | None = None
     noise: NoiseComparison | None = None
+    classes: ClassTable | None = None
+    truth: TrueLabels | None = None
     path: RegularizationPath | None = None
     coverage: Coverage | None = None
     suspects: Suspects | None = None

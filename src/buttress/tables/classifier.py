@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray
 from buttress.tables.encoder import TableEncoder, refuse_missing
-from buttress.tables.table import Table, TableError, as_table, as_text, is_missing, is_number
+from buttress.tables.grammar import class_labels
+from buttress.tables.table import Table, TableError, as_table, is_missing, is_number
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
@@ -34,6 +35,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         As in `TableEncoder`.
     standardize : bool, default=True
         Whether numeric columns are brought to mean 0 and variance 1.
+    ignore : list of str, default=None
+        Columns that are no features, such as an identifier: left out of `fit`, and not looked
+        at in tables to predict.
 
     Attributes
     ----------
@@ -67,6 +71,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         new_categories: str = "error",
         extra_columns: str = "error",
         standardize: bool = True,
+        ignore: list[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.target = target
@@ -74,6 +79,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.new_categories = new_categories
         self.extra_columns = extra_columns
         self.standardize = standardize
+        self.ignore = ignore
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -87,7 +93,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         y : array-like, optional
             The labels; when not given, the column `target` of `X`.
         """
-        table, labels = split_target(as_table(X), self.target, y)
+        table, labels = split_target(as_table(X).without(*(self.ignore or ())), self.target, y)
         rows = np.arange(len(table))
         if self.missing == "drop-rows":
             rows = np.flatnonzero(table.complete() & ~_no_label(labels))
@@ -121,9 +127,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = as_table(X, names=self.feature_names_in_)
-        if self.target is not None and self.target not in self.feature_names_in_:
-            table = table.without(self.target)
-        return self.encoder_.transform(table)
+        return self.encoder_.transform(table.without(*self.known_extras()))
+
+    def known_extras(self) -> list[str]:
+        """Columns that may stand in a table to predict and are not looked at."""
+        check_is_fitted(self)
+        named = [*([] if self.target is None else [self.target]), *(self.ignore or ())]
+        return [name for name in named if name not in self.feature_names_in_]
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the estimator for every row; see `encode` for `X`."""
@@ -176,21 +186,6 @@ def split_target(table: Table, target: str | None, y: Any = None) -> tuple[Table
     if len(labels) != len(features):
         raise ValueError(f"y has {len(labels)} labels, X has {len(features)} rows.")
     return features, labels
-
-
-def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as read from a file: whole numbers as int, all else as text.
-
-    Examples
-    --------
-    >>> class_labels(np.array([1.0, 2.0])), class_labels(np.array([0.5, 1.0]))
-    (array([1, 2]), array(['0.5', '1'], dtype='<U3'))
-    """
-    if labels.dtype.kind == "f":
-        if np.all(labels == np.rint(labels)) and np.all(np.abs(labels) < 2**53):
-            return labels.astype(np.int64)
-        return as_text(labels).astype(str)
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
 
 
 def _no_label(labels: NDArray[Any]) -> BoolArray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import BoolArray
+from buttress._words import did_you_mean
 
 
 class TableError(ValueError):
@@ -25,6 +26,8 @@ class Table:
     columns : dict of str to ndarray
         A numeric column is float64 with NaN for a missing value; a text column is an object
         array of str with None for a missing value.
+    written : dict of str to ndarray
+        Columns that a reader was asked to keep, exactly as they stand in the file.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Table:
     """
 
     columns: dict[str, NDArray[Any]]
+    written: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -54,16 +58,21 @@ class Table:
             return self.columns[name]
         except KeyError:
             raise TableError(
-                f"there is no column {name!r}; the columns are {listed(self.names)}"
+                f"there is no column {name!r}{did_you_mean(name, self.names)}; "
+                f"the columns are {listed(self.names)}"
             ) from None
 
     def take(self, rows: Any) -> Table:
         """The rows of these positions, or where this mask is true."""
-        return Table({name: values[rows] for name, values in self.columns.items()})
+        return Table(
+            {name: values[rows] for name, values in self.columns.items()},
+            {name: values[rows] for name, values in self.written.items()},
+        )
 
     def without(self, *names: str) -> Table:
         """All columns but these."""
-        return Table({name: values for name, values in self.columns.items() if name not in names})
+        left = {name: values for name, values in self.columns.items() if name not in names}
+        return Table(left, self.written)
 
     def missing(self) -> dict[str, int]:
         """Number of missing values of every column that has some."""

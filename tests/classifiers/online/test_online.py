@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
-from buttress.classifiers import _online, _online_memory
+from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier, _memory
+from buttress.classifiers.online import _warnings
 
 LEARNERS = [PARampClassifier, KernelPerceptron, KernelPegasos, Norma]
 
@@ -310,27 +310,27 @@ def test_growth_that_will_fill_the_memory_is_forecast_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = stream(600)
-    monkeypatch.setattr(_online, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(_warnings, "free_memory", lambda: 20_000)
     with pytest.warns(UserWarning, match="half of the free memory") as caught:
         PARampClassifier(gamma=5.0).fit(X, y)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PARampClassifier(gamma=5.0, budget=50).fit(X, y)
-        monkeypatch.setattr(_online, "free_memory", lambda: None)
+        monkeypatch.setattr(_warnings, "free_memory", lambda: None)
         PARampClassifier(gamma=5.0).fit(X, y)
 
 
 def test_the_free_memory_is_known_or_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = tmp_path / "meminfo"
     table.write_text("MemTotal: 9 kB\nMemAvailable: 5 kB\n")
-    monkeypatch.setattr(_online_memory, "_MEMINFO", table)
-    assert _online_memory.free_memory() == 5120
+    monkeypatch.setattr(_memory, "_MEMINFO", table)
+    assert _memory.free_memory() == 5120
     table.unlink()
-    assert (_online_memory.free_memory() or 1) > 0
+    assert (_memory.free_memory() or 1) > 0
     monkeypatch.delattr("os.sysconf")
-    assert _online_memory.free_memory() is None
-    assert _online_memory.forecast(0, 0, 1.0, 1) is None
+    assert _memory.free_memory() is None
+    assert _warnings.forecast(0, 0, 1.0, 1) is None
 
 
 def test_river_can_drive_a_learner() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from buttress.blocks.base import ArrayBlocks, take_rows
 from buttress.kernels.approximate import LinearMap
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers import reduction
+from buttress.solvers.blockwise import reduction
 from buttress.solvers.blockwise.columns import Folds, column_grid, margin_rows
 from buttress.solvers.blockwise.objective import make_objective
 from buttress.solvers.blockwise.scan import scan

@@ -14,7 +14,7 @@ from buttress.kernels.approximate import LinearMap, nystroem_map, transform
 from buttress.losses import LeakyHockeyStick
 from buttress.losses.smooth import Exponential, TruncatedQuadratic
 from buttress.losses.smoothed import SmoothedHinge, SmoothedRamp
-from buttress.solvers import reduction
+from buttress.solvers.blockwise import reduction
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import (
     Columns,

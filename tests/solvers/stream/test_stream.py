@@ -15,13 +15,8 @@ from scipy.spatial.distance import cdist
 from buttress.kernels import make_kernel
 from buttress.kernels.exponential import exp_in_place_32, exp_in_place_64
 from buttress.solvers.stream._exp import powers_of_two
-from buttress.solvers.stream.model import (
-    NormaRule,
-    OnlineModel,
-    PARampRule,
-    PegasosRule,
-    PerceptronRule,
-)
+from buttress.solvers.stream.model import OnlineModel
+from buttress.solvers.stream.rules import NormaRule, PARampRule, PegasosRule, PerceptronRule
 
 RULES = [
     PARampRule(-1.0),

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
+from buttress.classifiers.online.checkpoint import (
+    CheckpointError,
+    read_checkpoint,
+    write_checkpoint,
+)
 from buttress.classifiers.online.drift import Rivalry
 from buttress.classifiers.online.history import History, Window
 from buttress.solvers.stream.model import OnlineModel
@@ -31,9 +35,16 @@ class _Loader:
                 Written by `save_checkpoint`.
             """
             content = read_checkpoint(path)
-            learner = owner() if instance is None else instance
-            learner._restore(content["learner"])
-            return learner
+            learner = owner()
+            try:
+                learner._restore(content["learner"])
+            except Exception as error:  # the file is whole, but not what a learner wrote
+                raise CheckpointError(f"{os.fspath(path)} does not fit: {error}") from None
+            if instance is None:
+                return learner
+            vars(instance).clear()
+            vars(instance).update(vars(learner))
+            return instance
 
         return load_checkpoint
 

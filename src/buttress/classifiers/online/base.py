@@ -1,8 +1,7 @@
-"""What the four online learners share: one pass in order, `partial_fit`, bookkeeping."""
+"""What all online learners share: one pass in order, `partial_fit`, bookkeeping."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,23 +12,16 @@ from sklearn.utils.validation import validate_data
 from buttress._arrays import Array, IntArray
 from buttress.classifiers.base import BaseMarginClassifier, all_or_nothing
 from buttress.classifiers.kernel_source import check_finite
-from buttress.classifiers.online._memory import forecast, free_memory
 from buttress.classifiers.online._state import COUNTERS, CheckpointMixin
+from buttress.classifiers.online._warnings import warn_of_few_rows, warn_of_growth, warn_of_labels
 from buttress.classifiers.online.drift import Rivalry, learn_with_rival
 from buttress.classifiers.online.history import History, Window
 from buttress.classifiers.online.labels import answers, encode, split_labels, targets
 from buttress.classifiers.parameters import check_common, check_number, check_option
-from buttress.kernels import Kernel, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, check_symmetric, make_kernel, resolve_gamma
 from buttress.solvers.stream.budget import POLICIES
-from buttress.solvers.stream.model import OnlineModel, Outcome
-
-# Labelled rows after which a class without a support vector is worth a word.
-_ONE_SIDED_AFTER = 300
-# Refusals settle after some hundred rows; then so large a share is rarely label noise alone.
-_REFUSING_AFTER = 1000
-_REFUSING_SHARE = 0.25
-# Rows from which a width or a mean is still a poor guess.
-_FEW_ROWS = 50
+from buttress.solvers.stream.model import OnlineModel
+from buttress.solvers.stream.rules import Outcome
 
 
 class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
@@ -159,7 +151,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
                 )
             encode(y, known, announced)
             self._start(X, announced)
-            self._warn_of_few_rows(X.shape[0])
+            warn_of_few_rows(self, X.shape[0])
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(
                 f"classes={np.unique(classes).tolist()} is not the same as on the first call: "
@@ -193,6 +185,8 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
                 "Precomputed matrix must be a square matrix. "
                 f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
+        if self.kernel == "precomputed":
+            check_symmetric(X)
         return X
 
     def _start(self, X: Any, classes: NDArray[Any]) -> None:
@@ -291,62 +285,10 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
             outcome.vectors,
             self.n_seen_,
         )
-        self._warn_one_sided()
-        self._warn_of_refusals()
+        warn_of_labels(self)
         if self.budget is None and self._model.store.capacity > capacity:
-            self._warn_of_memory()
+            warn_of_growth(self)
         return outcome
-
-    # -- warnings --------------------------------------------------------------------------
-
-    def _warn_of_few_rows(self, n_rows: int) -> None:
-        guessed = self.gamma_ is not None and self.gamma in ("scale", "median")
-        if guessed and n_rows < _FEW_ROWS:
-            warnings.warn(
-                f"gamma={self.gamma!r} was fixed at {self.gamma_:.4g} from the {n_rows} row(s) of "
-                "the first call to partial_fit. Give gamma as a number, or a larger first call.",
-                UserWarning,
-                stacklevel=5,
-            )
-
-    def _warn_one_sided(self) -> None:
-        if self._told["one_sided"] or self.n_labelled_ < _ONE_SIDED_AFTER:
-            return
-        self._told["one_sided"] = True
-        without = self.classes_[self.n_support_ == 0].tolist()
-        if without:
-            warnings.warn(
-                f"After {self.n_labelled_} labelled rows the classes {without} have no support "
-                "vector: the first rows of the others may have locked them out. Lower s, narrow "
-                "the kernel (larger gamma), or shuffle the start of the stream.",
-                UserWarning,
-                stacklevel=6,
-            )
-
-    def _warn_of_refusals(self) -> None:
-        share = self.n_skipped_ / max(self.n_labelled_, 1)
-        if self._told["refusing"] or self.n_labelled_ < _REFUSING_AFTER:
-            return
-        if share > _REFUSING_SHARE:
-            self._told["refusing"] = True
-            warnings.warn(
-                f"{share:.0%} of {self.n_labelled_} labelled rows were refused as label errors. "
-                "Unless that many labels are wrong, early rows with wrong labels have closed a "
-                "region to the right ones. Fit again with the rows in another order, lower s, or "
-                "narrow the kernel (larger gamma).",
-                UserWarning,
-                stacklevel=6,
-            )
-
-    def _warn_of_memory(self) -> None:
-        free = None if self._told["memory"] else free_memory()
-        if free is None:
-            return
-        store = self._model.store
-        message = forecast(self.n_seen_, store.n, store.bytes_per_vector, free)
-        if message is not None:
-            self._told["memory"] = True
-            warnings.warn(message, UserWarning, stacklevel=6)
 
     # -- the model -------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._files import replacing
+from buttress._npy import read_bounded
+from buttress._version import __version__
 
-_MAGIC = b"buttress stream checkpoint 1\n"
+# Raised by one whenever the code of one format could not read the other's files.
+FORMAT = 2
+_FAMILY = b"buttress stream checkpoint "
+_MAGIC = _FAMILY + b"%d\n" % FORMAT
 _DIGEST = 32
 
 
@@ -56,24 +62,59 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     CheckpointError
-        When the file is something else, cut short or changed.
+        When the file is something else, cut short, changed, or of another format.
     """
+    name = os.fspath(path)
     data = Path(path).read_bytes()
     if not data.startswith(_MAGIC):
-        raise CheckpointError(f"{os.fspath(path)} is not a checkpoint of an online learner.")
+        if data.startswith(_FAMILY):
+            raise CheckpointError(
+                f"{name} was written by another version: this one reads checkpoints of format "
+                f"{FORMAT} only. Start the stream again."
+            )
+        raise CheckpointError(f"{name} is not a checkpoint of an online learner.")
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(body).digest() != digest:
-        raise CheckpointError(f"{os.fspath(path)} is damaged: its checksum does not match.")
+        raise CheckpointError(f"{name} is damaged: its checksum does not match.")
+    try:
+        content = _parse(body)
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError, EOFError) as error:
+        raise CheckpointError(f"{name} is malformed: {error}") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{name} is malformed: it holds no dictionary.")
+    return content
+
+
+def _parse(body: bytes) -> Any:
     buffer = io.BytesIO(body)
     buffer.seek(len(_MAGIC))
     length = int.from_bytes(buffer.read(8), "little")
+    if length > len(body):
+        raise ValueError("the header is longer than the file")
     header = json.loads(buffer.read(length))
     arrays = []
     while buffer.tell() < len(body):
-        arrays.append(np.lib.format.read_array(buffer, allow_pickle=False))
-    content = _with_arrays(header, arrays)
-    assert isinstance(content, dict)
-    return content
+        arrays.append(read_bounded(buffer, len(body) - buffer.tell()))
+    return _with_arrays(header, arrays)
+
+
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says of itself that it is a checkpoint, of this format or another."""
+    with open(path, "rb") as file:
+        return file.read(len(_FAMILY)) == _FAMILY
+
+
+def describe_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a checkpoint says of itself: format, time, size and checksum."""
+    data = Path(path).read_bytes()
+    written = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+    return {
+        "format": FORMAT,
+        "buttress": __version__,
+        "saved": written.isoformat(timespec="seconds"),
+        "bytes": len(data),
+        "sha256": data[-_DIGEST:].hex(),
+    }
 
 
 def _without_arrays(value: Any, arrays: list[NDArray[Any]], where: str) -> Any:

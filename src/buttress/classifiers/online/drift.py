@@ -9,7 +9,8 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.online.labels import answers
-from buttress.solvers.stream.model import OnlineModel, Outcome
+from buttress.solvers.stream.model import OnlineModel
+from buttress.solvers.stream.rules import Outcome
 
 
 class PageHinkley:

@@ -166,10 +166,9 @@ def descend(
     everything = np.arange(n_columns)
     if state is None:
         value, gradient = evaluate(start, everything)
-        state = State(start.copy(), value, gradient, np.full(n_columns, np.inf), 1, None)  # type: ignore[arg-type]
-        state.done = np.zeros(n_columns, dtype=bool)
-    else:
-        state.done = state.done.copy()
+        endless, none = np.full(n_columns, np.inf), np.zeros(n_columns, dtype=bool)
+        state = State(start.copy(), value, gradient, endless, 1, none)
+    state.done = state.done.copy()
     pairs = _Memory(memory, start.shape)
     direction = np.zeros_like(state.theta)
     slope, step = np.zeros(n_columns), np.ones(n_columns)
@@ -200,11 +199,7 @@ def descend(
         state.passes += 1
         end_slope = np.einsum("ij,ij->j", gradient, direction[:, live])
         old, down = state.value[live], slope[live]
-        accepted = value <= old + _DECREASE * step[live] * down
-        # Near the minimum values are all rounding: then the slope decides (Hager and Zhang).
-        accepted |= (value <= old + rounding * (1.0 + np.abs(old))) & (
-            np.abs(end_slope) <= _END_SLOPE * np.abs(down)
-        )
+        accepted = _accepted(old, value, step[live] * down, down, end_slope, rounding)
         better = live[accepted]
         pairs.add(
             better,
@@ -218,6 +213,16 @@ def descend(
         step[worse] *= _shorter(step[worse], old[~accepted], down[~accepted], value[~accepted])
         rejected[worse] += 1
         fresh = better
+
+
+def _accepted(
+    old: Array, value: Array, expected: Array, slope: Array, end_slope: Array, rounding: float
+) -> BoolArray:
+    """Which steps lower the value by enough of what the slope at their beginning `expected`."""
+    falls = value <= old + _DECREASE * expected
+    # Near the minimum values are all rounding: then the slope decides (Hager and Zhang).
+    flat = np.abs(end_slope) <= _END_SLOPE * np.abs(slope)
+    return np.asarray(falls | ((value <= old + rounding * (1.0 + np.abs(old))) & flat))
 
 
 def _shorter(step: Array, old: Array, slope: Array, value: Array) -> Array:

@@ -224,16 +224,15 @@ def solve_radius_columns(
         passes += found.n_iter
         used = used or found.method
         theta[:, live] = found.theta
-        norm = np.linalg.norm(found.theta[:m], axis=0)
-        mu = np.exp(logs[live])
+        norm, mu = np.linalg.norm(found.theta[:m], axis=0), columns.alpha
         value[live] = found.objective - mu * norm**2
         inside = norm <= radius[live]
         free = inside & (logs[live] <= floor[live])
         slack = 2.0 * mu * norm * np.maximum(radius[live] - norm, 0.0)
         bound[live] = np.where(inside, slack, np.inf) + found.gap
         penalty[live], active[live] = mu, ~free
-        enough = inside & (slack <= tol * (1.0 + np.abs(value[live])))
         goal = tol * (1.0 + np.abs(value[live]))
+        enough = inside & (slack <= goal)
         # Aim inside by a third of what the bound allows: outside there is no bound.
         aim = np.log(radius[live]) - np.minimum(goal / (6.0 * mu * radius[live] ** 2), 0.1)
         going = ~(enough | free)

@@ -317,7 +317,7 @@ class Search:
             # An older factor may be to blame.
             self._kept = None
         point.x, point.g, point.r = x, g, r
-        return full
+        return bool(full)
 
     def _shorter(
         self, point: Point, step: Function, slope: float

@@ -2,7 +2,11 @@
 
 Names follow the update rules: ``z = y f(x)`` with the model before the row, ``a`` the new
 coefficient, ``t`` the number of labelled rows so far. `Y` holds ±1 for every binary problem
-(columns) and 0 in rows without a label.
+(columns) and 0 in rows without a label. `rule` holds the address of its decision, then the
+smallest loss that is no rounding, the unit roundoff, `averaging`, `decay`, `smallest`, whether
+the first row of a class is special, whether older coefficients shrink, and its own numbers
+(`rules.compiled_rule`). `seen` says which sides of the problems were met, `size` bounds the sum
+of the sizes of the terms of f, and F, `updated`, `refused` are those of `rules.Outcome`.
 """
 
 from __future__ import annotations
@@ -13,47 +17,27 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled
+from buttress.solvers.stream._decisions import decide
 from buttress.solvers.stream._exp import power64
 
-PA_RAMP, PERCEPTRON, PEGASOS, NORMA = 0, 1, 2, 3
+GHOST, EPSILON, AVERAGING, DECAY, SMALLEST, FIRST, SHRINKS = 1, 2, 3, 4, 5, 6, 7
 
 
 @compiled()
-def _decide(
-    rule: int, z: float, y: float, kxx: float, s: float, eta: float, first: bool, tol: float
-) -> tuple[float, bool]:
-    """The coefficient of a row for one problem (0: no update), and whether the ramp refused it."""
-    if rule == PERCEPTRON:
-        return (y if z <= 0.0 else 0.0), False
-    if rule == PEGASOS:
-        return (y if z < 1.0 else 0.0), False
-    if rule == NORMA:
-        return (eta * y if z < 1.0 else 0.0), False
-    loss = 1.0 - z
-    if not (kxx > 0.0 and loss > tol):
-        return 0.0, False
-    if z > s or first:
-        a = y * loss / kxx
-        # k(x, x) so small that the step overflows: as good as a zero vector
-        return (a if math.isfinite(a) else 0.0), False
-    return 0.0, True
+def _divided(f: float, rule: Array, t: int) -> float:
+    """The score that belongs to a sum of stored coefficients."""
+    averaging = rule[AVERAGING]
+    if averaging > 0.0:
+        return f / (averaging * t) if t > 0 else 0.0
+    return f
 
 
 @compiled()
 def _learn_row(
-    i: int,
-    f: Array,
-    Y: Array,
-    kxx: float,
-    rule: int,
-    numbers: Array,
-    first_of_class: bool,
-    seen: BoolArray,
-    size: Array,
-    a: Array,
+    i: int, f: Array, Y: Array, kxx: float, rule: Array, seen: BoolArray, size: Array, a: Array
 ) -> tuple[bool, bool]:
     """Apply the rule to row `i` in every problem; fill `a`, return (updated, refused)."""
-    s, eta, ghost, epsilon = numbers[0], numbers[1], numbers[2], numbers[3]
+    ghost, epsilon, first_of_class = rule[GHOST], rule[EPSILON], rule[FIRST] > 0.0
     updated, refused = False, False
     root = math.sqrt(kxx) if kxx > 0.0 else 0.0
     for p in range(len(f)):
@@ -64,8 +48,10 @@ def _learn_row(
             seen[p, side] = True
         # What rounding leaves of 1 - z after an update at the same point is no loss: a fixed
         # floor, or one that grows with the size of the terms of f(x).
-        tol = max(ghost, epsilon * root * size[p])
-        a[p], skip = _decide(rule, y * f[p], y, kxx, s, eta, first, tol)
+        tolerance = max(ghost, epsilon * root * size[p])
+        decided = decide(y * f[p], y, kxx, tolerance, first, rule)
+        skip = math.isnan(decided)
+        a[p] = 0.0 if skip else decided
         refused |= skip
         if a[p] != 0.0:
             updated = True
@@ -75,28 +61,25 @@ def _learn_row(
 
 @compiled()
 def learn_appending(
-    F: Array,
     K: Array,
     Y: Array,
     kxx: Array,
-    rule: int,
-    numbers: Array,
-    first_of_class: bool,
+    rule: Array,
     t: int,
     seen: BoolArray,
     size: Array,
     A: Array,
+    F: Array,
     updated: BoolArray,
     refused: BoolArray,
 ) -> int:
     """One block, for rules whose coefficients are never revised.
 
-    `F` comes in with the sums over the vectors stored before the block and goes out with the
-    scores each row had before it was learned; `K` is the block's own kernel matrix, `A`
-    receives the new coefficients. Returns the new `t`. Cost: B²/2 products at most.
+    The scores come in as the sums over the vectors stored before the block and go out as what
+    each row had before it was learned; `K` is the block's own kernel matrix, `A` receives the
+    new coefficients. Returns the new `t`. Cost: B²/2 products at most.
     """
     B, P = F.shape
-    alpha = numbers[4]
     new = np.empty(B, dtype=np.int64)
     n_new = 0
     for i in range(B):
@@ -105,15 +88,11 @@ def learn_appending(
             for q in range(n_new):
                 j = new[q]
                 f += A[j, p] * K[i, j]
-            if rule == PEGASOS:
-                f = f / (alpha * t) if t > 0 else 0.0
-            F[i, p] = f
+            F[i, p] = _divided(f, rule, t)
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(
-            i, F[i], Y, kxx[i], rule, numbers, first_of_class, seen, size, A[i]
-        )
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, A[i])
         if updated[i]:
             new[n_new] = i
             n_new += 1
@@ -140,55 +119,52 @@ def _count_alive(coef: Array, n: int) -> int:
 
 
 @compiled()
+def _shrink(coef: Array, n: int, rule: Array) -> None:
+    """Multiply all coefficients by the rule's decay; those too small become 0."""
+    decay, smallest = rule[DECAY], rule[SMALLEST]
+    for p in range(coef.shape[0]):
+        for j in range(n):
+            c = coef[p, j] * decay
+            coef[p, j] = 0.0 if abs(c) < smallest else c
+
+
+@compiled()
 def learn_revising(
-    start: int,
-    n: int,
-    limit: int,
+    span: tuple[int, int, int],
     K: Array,
     within: Array,
     coef: Array,
     Y: Array,
     kxx: Array,
-    rule: int,
-    numbers: Array,
-    first_of_class: bool,
+    rule: Array,
     t: int,
     seen: BoolArray,
     size: Array,
-    F: Array,
-    updated: BoolArray,
-    refused: BoolArray,
-    vectors: IntArray,
+    out: tuple[Array, BoolArray, BoolArray, IntArray],
 ) -> tuple[int, int, int]:
-    """Rows from `start` on, for rules or budgets that change old coefficients.
+    """Rows of a block, for rules or budgets that change old coefficients.
 
-    `K` holds the kernel of the block's rows with all `n` vectors, and has room for the
-    block's own. Stops after the row that makes more than `limit` vectors (its coefficients
-    are in column n). `vectors` receives the number in use after each row. Returns the next
+    `span` is the first row, the number `n` of vectors and the largest allowed one. `K` holds the
+    kernel of the block's rows with all vectors, and has room for the block's own. Stops after
+    the row that makes one vector too many (its coefficients are in column n). Returns the next
     row, `n` and `t`. Cost: n products per row.
     """
+    start, n, limit = span
+    F, updated, refused, vectors = out
     B, P = F.shape
-    alpha, decay, tau = numbers[4], numbers[5], numbers[6]
+    shrinks = rule[SHRINKS] > 0.0
     a = np.zeros(P)
     alive = _count_alive(coef, n)
     for i in range(start, B):
         vectors[i] = alive
         for p in range(P):
-            f = _weighted_sum(K[i], coef[p], n)
-            if rule == PEGASOS:
-                f = f / (alpha * t) if t > 0 else 0.0
-            F[i, p] = f
+            F[i, p] = _divided(_weighted_sum(K[i], coef[p], n), rule, t)
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(
-            i, F[i], Y, kxx[i], rule, numbers, first_of_class, seen, size, a
-        )
-        if rule == NORMA:
-            for p in range(P):
-                for j in range(n):
-                    c = coef[p, j] * decay
-                    coef[p, j] = 0.0 if abs(c) < tau else c
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, a)
+        if shrinks:
+            _shrink(coef, n, rule)
             alive = _count_alive(coef, n)
         if updated[i]:
             for p in range(P):
@@ -208,9 +184,7 @@ def learn_linear(
     X: Array,
     Y: Array,
     W: Array,
-    rule: int,
-    numbers: Array,
-    first_of_class: bool,
+    rule: Array,
     t: int,
     seen: BoolArray,
     size: Array,
@@ -222,7 +196,6 @@ def learn_linear(
     """The linear kernel keeps ``w = sum a x``: 2p products per row, whatever came before."""
     B, P = Y.shape
     features = X.shape[1]
-    alpha = numbers[4]
     for i in range(B):
         kxx = 0.0
         for k in range(features):
@@ -231,15 +204,11 @@ def learn_linear(
             f = 0.0
             for k in range(features):
                 f += W[p, k] * X[i, k]
-            if rule == PEGASOS:
-                f = f / (alpha * t) if t > 0 else 0.0
-            F[i, p] = f
+            F[i, p] = _divided(f, rule, t)
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(
-            i, F[i], Y, kxx, rule, numbers, first_of_class, seen, size, A[i]
-        )
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
         if updated[i]:
             for p in range(P):
                 for k in range(features):
@@ -249,14 +218,10 @@ def learn_linear(
 
 @compiled()
 def learn_linear_sparse(
-    data: Array,
-    indices: IntArray,
-    indptr: IntArray,
+    entries: tuple[Array, IntArray, IntArray],
     Y: Array,
     W: Array,
-    rule: int,
-    numbers: Array,
-    first_of_class: bool,
+    rule: Array,
     t: int,
     seen: BoolArray,
     size: Array,
@@ -266,8 +231,8 @@ def learn_linear_sparse(
     refused: BoolArray,
 ) -> int:
     """`learn_linear` for rows in compressed form: two products per stored entry."""
+    data, indices, indptr = entries
     B, P = Y.shape
-    alpha = numbers[4]
     for i in range(B):
         kxx = 0.0
         for e in range(indptr[i], indptr[i + 1]):
@@ -276,15 +241,11 @@ def learn_linear_sparse(
             f = 0.0
             for e in range(indptr[i], indptr[i + 1]):
                 f += W[p, indices[e]] * data[e]
-            if rule == PEGASOS:
-                f = f / (alpha * t) if t > 0 else 0.0
-            F[i, p] = f
+            F[i, p] = _divided(f, rule, t)
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(
-            i, F[i], Y, kxx, rule, numbers, first_of_class, seen, size, A[i]
-        )
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
         if updated[i]:
             for p in range(P):
                 for e in range(indptr[i], indptr[i + 1]):

@@ -57,23 +57,20 @@ def _correct(
     r: int,
     cut: float,
     tile: int,
-    X: Array,
-    left: Array,
-    row: int,
-    Z: Array,
-    panels: Array,
-    first: int,
+    place: tuple[Array, Array, int, Array, Array, int],
     gamma: float,
     correction: Array,
 ) -> None:
     """Recompute from differences the exponents that ``|x|² + |z|² - 2 x·z`` got wrong.
 
-    Row r of `E` holds those of `row` with `tile` vectors from `first` on. The sizes
+    Row r of `E` holds those of `row` with `tile` vectors from `first` on; `place` has the rows,
+    their products' left side, `row`, the vectors, their panels and `first`. The sizes
     ``gamma |x|²`` and ``gamma |z|²`` stand negated at the end of the rows of `left` and of the
     vectors in `panels`. That formula is off by `noise` times the sum of the two. Where the sum
     exceeds `limit` every exponent that may be above ``-depth`` is recomputed; elsewhere those
     that lie within `near` times the sum of zero. Equal rows get distance 0.
     """
+    X, left, row, Z, panels, first = place
     limit, near = correction[0], correction[2]
     width = panels.shape[2]
     end = panels.shape[1] - 1
@@ -130,7 +127,7 @@ def sum_tiles(
                 # a loop without branches spares most rows the other one
                 if cut > 0.0 and _excess(E, r, E.dtype.type(cut), tile) > 0.0:
                     place = (X, left, row + r, Z, panels, first)
-                    _correct(E, r, cut, tile, *place, gamma, correction)
+                    _correct(E, r, cut, tile, place, gamma, correction)
             if P > 1:
                 powers_of_two(E, count, tile)
             for r in range(count):
@@ -175,7 +172,7 @@ def fill_tiles(
                 cut = cuts[row + r]
                 if cut > 0.0 and _excess(E, r, E.dtype.type(cut), tile) > 0.0:
                     place = (X, left, row + r, Z, panels, first)
-                    _correct(E, r, cut, tile, *place, gamma, correction)
+                    _correct(E, r, cut, tile, place, gamma, correction)
             powers_of_two(E, count, tile)
             for r in range(count):
                 for j in range(tile):

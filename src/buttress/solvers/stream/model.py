@@ -23,38 +23,26 @@ Pegasos and NORMA shrink ``f`` at every row; NORMA then drops coefficients below
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import own_threads
 from buttress.kernels import Kernel
 from buttress.solvers.stream import _loops as loops
-from buttress.solvers.stream._threads import own_threads, scratch
 from buttress.solvers.stream.budget import Budget
-from buttress.solvers.stream.rules import (
-    NormaRule,
-    Outcome,
-    PARampRule,
-    PegasosRule,
-    PerceptronRule,
-    Rule,
-    rule_numbers,
-)
+from buttress.solvers.stream.rules import Outcome, UpdateRule, compiled_rule
 from buttress.solvers.stream.similarity import GramSource, KernelSource, RbfSource, Source
 from buttress.solvers.stream.store import VectorStore
-
-__all__ = ["NormaRule", "OnlineModel", "Outcome", "PARampRule", "PegasosRule", "PerceptronRule"]
 
 _PREDICT_ENTRIES = 8_000_000
 # Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
 # hundred thousand kernel values.
 _TOGETHER = 4
-
-# Saved models name a rule by its public home.
-for _rule in (PARampRule, PerceptronRule, PegasosRule, NormaRule):
-    _rule.__module__ = __name__
+_kept = threading.local()
 
 
 class OnlineModel:
@@ -62,7 +50,7 @@ class OnlineModel:
 
     Parameters
     ----------
-    rule : PARampRule, PerceptronRule, PegasosRule or NormaRule
+    rule : UpdateRule
     kernel : Kernel
         Its `center` (Gaussian kernel) should be near the data.
     n_problems : int
@@ -90,7 +78,7 @@ class OnlineModel:
 
     def __init__(
         self,
-        rule: Rule,
+        rule: UpdateRule,
         kernel: Kernel,
         *,
         n_problems: int,
@@ -114,14 +102,14 @@ class OnlineModel:
             n_features, n_problems, dtype, is_sparse=self.is_sparse, augmented=augmented
         )
         self.budget = None if budget is None else Budget(budget, budget_policy, self.source)
-        self.revises = self.budget is not None or rule.code == loops.NORMA
+        self.revises = self.budget is not None or rule.shrinks
         linear = kernel.name == "linear" and not self.revises
         self.weights = np.zeros((n_problems, n_features)) if linear else None
         self.t = 0
         self.seen = np.zeros((n_problems, 2), dtype=np.bool_)
         self.size = np.zeros(n_problems)
         self.largest_root = 0.0
-        self.numbers = rule_numbers(rule, self.dtype)
+        compiled_rule(rule, self.dtype)  # a rule that cannot be compiled says so now
 
     # -- learning --------------------------------------------------------------------------
 
@@ -155,23 +143,22 @@ class OnlineModel:
                 learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
         return outcome
 
-    @property
-    def _first_of_class(self) -> bool:
-        return isinstance(self.rule, PARampRule) and self.rule.first_of_class
+    def _told(self) -> tuple[Array, int, Any, Array]:
+        """What every compiled loop is told after the rows: the rule and where it stands."""
+        return compiled_rule(self.rule, self.dtype), self.t, self.seen, self.size
 
     def _learn_linear(
         self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
     ) -> None:
-        assert self.weights is not None
         A = np.zeros_like(Y)
-        shared: Any = (self.weights, self.rule.code, self.numbers, self._first_of_class, self.t)
-        results: Any = (self.seen, self.size, A, out.scores, out.updated, out.refused)
         if self.is_sparse:
-            entries = (block.indices.astype(np.int64), block.indptr.astype(np.int64))
-            self.t = loops.learn_linear_sparse(block.data, *entries, Y, *shared, *results)
+            rows: Any = (block.data, block.indices.astype(np.int64), block.indptr.astype(np.int64))
+            learn: Any = loops.learn_linear_sparse
         else:
-            block = np.ascontiguousarray(block)
-            self.t = loops.learn_linear(block, Y, *shared, *results)
+            block = rows = np.ascontiguousarray(block)
+            learn = loops.learn_linear
+        found = (A, out.scores, out.updated, out.refused)
+        self.t = learn(rows, Y, self.weights, *self._told(), *found)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -187,21 +174,8 @@ class OnlineModel:
         A = np.zeros_like(Y)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
-        self.t = loops.learn_appending(
-            out.scores,
-            within,
-            Y,
-            kxx,
-            self.rule.code,
-            self.numbers,
-            self._first_of_class,
-            self.t,
-            self.seen,
-            self.size,
-            A,
-            out.updated,
-            out.refused,
-        )
+        found = (A, out.scores, out.updated, out.refused)
+        self.t = loops.learn_appending(within, Y, kxx, *self._told(), *found)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -217,34 +191,18 @@ class OnlineModel:
         augmented = self.source.augmented(prepared)
         B, n = len(Y), store.n
         store.reserve(n + B)
-        K = scratch(B * (n + B), self.dtype, "block")[: B * (n + B)].reshape(B, n + B)
+        K = _scratch(B * (n + B), self.dtype).reshape(B, n + B)
         self.source.against(prepared, store, K)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
         limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
         self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
         start = 0
+        results = (out.scores, out.updated, out.refused, out.vectors)
         while start < B:
-            begin = start
+            begin, span = start, (start, n, limit)
             start, n, self.t = loops.learn_revising(
-                begin,
-                n,
-                limit,
-                K,
-                within,
-                store.coef,
-                Y,
-                kxx,
-                self.rule.code,
-                self.numbers,
-                self._first_of_class,
-                self.t,
-                self.seen,
-                self.size,
-                out.scores,
-                out.updated,
-                out.refused,
-                out.vectors,
+                span, K, within, store.coef, Y, kxx, *self._told(), results
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]
@@ -252,7 +210,7 @@ class OnlineModel:
             if n > limit:
                 self._respect_budget(prepared, K[start:], start)
                 n = out.vectors[start - 1] = store.n
-        if self.rule.code == loops.NORMA:
+        if self.rule.shrinks:
             self._drop_dead()
         self.size[:] = self.largest_root * np.abs(store.coef[:, : store.n]).sum(axis=1)
 
@@ -305,9 +263,9 @@ class OnlineModel:
 
     @property
     def scale(self) -> float:
-        """What stored coefficients are multiplied by: Pegasos keeps counters."""
-        if isinstance(self.rule, PegasosRule):
-            return 1.0 / (self.rule.alpha * self.t) if self.t else 0.0
+        """What stored coefficients are multiplied by: rules that average keep sums."""
+        if self.rule.averaging > 0.0:
+            return 1.0 / (self.rule.averaging * self.t) if self.t else 0.0
         return 1.0
 
     @property
@@ -374,6 +332,15 @@ class OnlineModel:
         if self.budget is not None and "inverse" in state:
             self.budget.inverse = np.array(state["inverse"], dtype=np.float64)
             self.budget.age = int(state["inverse_age"])
+
+
+def _scratch(size: int, dtype: np.dtype[Any]) -> Array:
+    """An array of that size that every thread reuses from call to call."""
+    flat = _kept.__dict__.get(dtype.name)
+    if flat is None or len(flat) < size:
+        # more than asked for, so that a growing model asks rarely
+        flat = _kept.__dict__[dtype.name] = np.empty(size + size // 2, dtype=dtype)
+    return np.asarray(flat[:size])
 
 
 def _make_source(kernel: Kernel, n_features: int, is_sparse: bool, gram: Array | None) -> Source:

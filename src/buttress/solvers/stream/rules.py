@@ -1,21 +1,97 @@
-"""The four update rules of online learning, and what a call to learn reports."""
+"""Update rules of online learning, and what a call to learn reports.
+
+A learner of one's own brings its rule along, in its own file: see `UpdateRule`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import math
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.stream import _loops as loops
+from buttress.solvers.stream._decisions import encoded
 
 # A loss below this is rounding left over from an update at the same point.
 _GHOST = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}
 
 
+class UpdateRule:
+    """When a row becomes a support vector, and with which coefficient.
+
+    A rule is a frozen dataclass of numbers with one function, `decide`. Nothing else of the
+    engine knows the rules by name.
+
+    Attributes
+    ----------
+    averaging : float
+        0, or the a for which the model after t labelled rows is the sum of all coefficients
+        given so far divided by ``a t``.
+    shrinks : bool
+        Whether every labelled row multiplies the older coefficients by `decay` and drops those
+        that are then smaller than `smallest`.
+    first_of_class : bool
+        Whether `decide` is told of the first row on each side; else its `first` is False.
+
+    Examples
+    --------
+    A rule that corrects mistakes by a step of fixed length:
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class FixedStep(UpdateRule):
+    ...     length: float = 0.5
+    ...
+    ...     @staticmethod
+    ...     def decide(z, y, kxx, tolerance, first, own):
+    ...         return own[0] * y if z <= 0.0 else 0.0
+    >>> FixedStep(0.25).numbers
+    array([0.25])
+    """
+
+    averaging: float = 0.0
+    shrinks: ClassVar[bool] = False
+    decay: float = 1.0
+    smallest: float = 0.0
+    first_of_class: bool = False
+
+    @staticmethod
+    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+        """The coefficient of a row in one problem; compiled by Numba.
+
+        Parameters
+        ----------
+        z : float
+            The margin ``y f(x)`` under the model before the row.
+        y : float
+            1 or -1.
+        kxx : float
+            The kernel of the row with itself.
+        tolerance : float
+            A loss up to this is rounding left over from an update at the same point.
+        first : bool
+            Whether the row is the first on its side.
+        own : array
+            The rule's `numbers`.
+
+        Returns
+        -------
+        float
+            0 leaves the model as it is; NaN does too, and counts the row as refused.
+        """
+        raise AssertionError("a rule defines decide")
+
+    @property
+    def numbers(self) -> Array:
+        """What `decide` reads as `own`: the rule's fields in their order."""
+        return np.array([float(getattr(self, one.name)) for one in fields(cast("Any", self))])
+
+
 @dataclass(frozen=True)
-class PARampRule:
+class PARampRule(UpdateRule):
     """Passive-aggressive with the ramp loss: rows with ``z <= s`` are refused.
 
     `first_of_class` accepts the first row of each side with the untruncated step.
@@ -23,35 +99,63 @@ class PARampRule:
 
     s: float = -1.0
     first_of_class: bool = False
-    code: ClassVar[int] = loops.PA_RAMP
+
+    @staticmethod
+    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+        loss = 1.0 - z
+        if not (kxx > 0.0 and loss > tolerance):
+            return 0.0
+        if not (z > own[0] or first):
+            return math.nan
+        a = y * loss / kxx
+        # k(x, x) so small that the step overflows: as good as a zero vector
+        return a if math.isfinite(a) else 0.0
 
 
 @dataclass(frozen=True)
-class PerceptronRule:
+class PerceptronRule(UpdateRule):
     """The kernel Perceptron."""
 
-    code: ClassVar[int] = loops.PERCEPTRON
+    @staticmethod
+    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+        return y if z <= 0.0 else 0.0
 
 
 @dataclass(frozen=True)
-class PegasosRule:
+class PegasosRule(UpdateRule):
     """Stochastic subgradient steps on ``alpha/2 |f|² + mean hinge``, no projection."""
 
     alpha: float = 1e-2
-    code: ClassVar[int] = loops.PEGASOS
+
+    @staticmethod
+    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+        return y if z < 1.0 else 0.0
+
+    @property
+    def averaging(self) -> float:  # type: ignore[override]
+        return self.alpha
 
 
 @dataclass(frozen=True)
-class NormaRule:
+class NormaRule(UpdateRule):
     """Steps of constant length `eta`; coefficients below `tau` are dropped."""
 
     eta: float = 0.1
     alpha: float = 1e-2
     tau: float = 1e-4
-    code: ClassVar[int] = loops.NORMA
+    shrinks: ClassVar[bool] = True
 
+    @staticmethod
+    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+        return own[0] * y if z < 1.0 else 0.0
 
-Rule = PARampRule | PerceptronRule | PegasosRule | NormaRule
+    @property
+    def decay(self) -> float:  # type: ignore[override]
+        return 1.0 - self.eta * self.alpha
+
+    @property
+    def smallest(self) -> float:  # type: ignore[override]
+        return self.tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +197,16 @@ class Outcome:
             getattr(self, name)[:] = getattr(other, name)
 
 
-def rule_numbers(rule: Rule, dtype: Any) -> Array:
-    """The rule's parameters in the order the compiled loops read them."""
-    s = rule.s if isinstance(rule, PARampRule) else -np.inf
-    eta = rule.eta if isinstance(rule, NormaRule) else 0.0
-    alpha = 0.0 if isinstance(rule, (PARampRule, PerceptronRule)) else rule.alpha
-    tau = rule.tau if isinstance(rule, NormaRule) else 0.0
-    epsilon = float(np.finfo(dtype).eps)
-    return np.array([s, eta, _GHOST[np.dtype(dtype)], epsilon, alpha, 1.0 - eta * alpha, tau])
+@lru_cache(maxsize=64)
+def compiled_rule(rule: UpdateRule, dtype: Any) -> Array:
+    """A rule as the compiled loops read it; they say in which order."""
+    common = (
+        _GHOST[np.dtype(dtype)],
+        float(np.finfo(dtype).eps),
+        rule.averaging,
+        rule.decay,
+        rule.smallest,
+        float(rule.first_of_class),
+        float(rule.shrinks),
+    )
+    return encoded(type(rule).decide, common, rule.numbers)

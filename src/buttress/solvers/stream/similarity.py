@@ -13,10 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array
+from buttress._threads import share, workers
 from buttress.kernels import Kernel
 from buttress.solvers.stream._loops import extend_rbf, rbf_within
 from buttress.solvers.stream._panels import GROUP, TILE
-from buttress.solvers.stream._threads import share, workers
 from buttress.solvers.stream._tiles import fill_tiles, sum_tiles
 from buttress.solvers.stream.store import VectorStore
 

@@ -1,0 +1,107 @@
+"""The first minute: processor seconds of a first use, without and with compiled code.
+
+    python benchmarks/first_run.py [--only WORD]
+
+Every job runs in a process of its own, twice, with a cache of compiled code that is empty the
+first time. Processor seconds of the process and its children (user and system) are what a user
+waits for on an idle machine, and hardly depend on what else runs; wall seconds stand beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from _common import report
+
+FIT = """
+import numpy as np, warnings
+warnings.simplefilter("ignore")
+random = np.random.default_rng(0)
+X = random.normal(size=(300, 5)); y = (X[:, 0] + .5 * random.normal(size=300) > 0).astype(int)
+import buttress
+buttress.{estimator}.fit(X, y).predict(X)
+"""
+FAMILIES = {
+    "leaky": "LeakyHockeyStickClassifier()",
+    "leaky CV": "LeakyHockeyStickClassifierCV()",
+    "leaky linear CV": "LeakyHockeyStickClassifierCV(kernel='linear')",
+    "ramp": "RampClassifier()",
+    "ramp CV": "RampClassifierCV()",
+    "double ramp": "DoubleRampClassifier()",
+    "PA-RAMP": "PARampClassifier()",
+    "uncertainty set": "UncertaintySetClassifier()",
+    "minimax": "MinimaxProbabilityMachine()",
+    "noise-aware": "NoiseAwareClassifier()",
+}
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """The jobs as command lines; later ones use files that earlier ones wrote."""
+    table = folder / "table.csv"
+    heights = [(37 * i) % 101 for i in range(200)]
+    rows = [f"{h},{(53 * h) % 89},{'yes' if h > 50 else 'no'}" for h in heights]
+    table.write_text("\n".join(["height,weight,ill", *rows]) + "\n")
+    python = [sys.executable, "-m", "buttress"]
+    fit = [*python, "fit", str(table), "--target", "ill"]
+    model = str(folder / "model.skops")
+    return {
+        "import": [sys.executable, "-c", "import buttress"],
+        "buttress --help": [*python, "--help"],
+        "fit, no such file": [*python, "fit", "nope.csv", "--target", "y"],
+        "demo": [*python, "demo", "--report", str(folder / "report.html")],
+        "fit --model ramp": [*fit, "--model", "ramp", "-o", model],
+        "predict": [*python, "predict", model, str(table), "-o", str(folder / "answers.csv")],
+    } | {
+        f"fit of {name}": [sys.executable, "-c", FIT.format(estimator=estimator)]
+        for name, estimator in FAMILIES.items()
+    }
+
+
+def run(command: list[str], cache: str) -> tuple[float, float]:
+    """Processor and wall seconds of a command."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    if done.returncode and "nope.csv" not in command:
+        raise RuntimeError(f"{' '.join(command[:4])}: {done.stderr.strip()[-500:]}")
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used, wall
+
+
+def main() -> None:
+    """Run the jobs and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="only jobs whose name contains this")
+    only = parser.parse_args().only
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, command in commands(Path(folder)).items():
+            if only not in name:
+                continue
+            with tempfile.TemporaryDirectory() as cache:
+                first, first_wall = run(command, cache)
+                second, second_wall = run(command, cache)
+            rows.append(
+                {
+                    "job": name,
+                    "first, processor s": round(first, 2),
+                    "first, wall s": round(first_wall, 2),
+                    "later, processor s": round(second, 2),
+                    "later, wall s": round(second_wall, 2),
+                }
+            )
+            print(f"{name}: {first:.1f} s, later {second:.1f} s")
+    report("first_run", rows, docs=not only)
+
+
+if __name__ == "__main__":
+    main()

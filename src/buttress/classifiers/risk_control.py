@@ -1,0 +1,293 @@
+"""`target_risk`: the band of a fitted classifier set so that an error rate can be promised."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples
+
+from buttress._arrays import Array, IntArray
+from buttress.blocks.sources import is_blocks
+from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.reject import HELD_OUT, held_out_rows
+from buttress.metrics.scorer import half_gap
+from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.label_noise import LabelNoise
+from buttress.theory.label_errors import LabelErrors
+from buttress.theory.risk_control import (
+    CalibrationRows,
+    RiskCertificate,
+    ThresholdPlan,
+    certify_risk,
+    plan_thresholds,
+)
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+# Folds that say where the sequence of thresholds starts, and folds of `certify_on="folds"`.
+_START_FOLDS = 3
+_CROSS_FOLDS = 5
+
+
+class Refit(Protocol):
+    """How an estimator is trained on some rows, and what it says of others."""
+
+    def train(self, rows: IntArray) -> None:
+        """Fit the estimator itself."""
+        ...
+
+    def scores(self, rows: IntArray) -> Array:
+        """Scores of rows by the estimator itself."""
+        ...
+
+    def fold_scores(self, train: IntArray, test: IntArray) -> Array:
+        """Scores of rows by a copy with the same settings, trained on other rows."""
+        ...
+
+
+class RiskControlMixin:
+    """Parameters and checks of `target_risk`, and the band it sets.
+
+    A class that uses it has the reject interface; its `fit` is decorated with
+    `promised_risk`, or calls `_fit_with_promise`.
+    """
+
+    classes_: NDArray[Any]
+    thresholds_: Array
+    target_coverage: float | None
+    target_risk: float | None = None
+    confidence: float
+    certify_on: str
+    noise_rates: Any
+    random_state: Any
+
+    def _check_risk(self) -> None:
+        check_number("target_risk", self.target_risk, "(0, 1)")
+        check_number("confidence", self.confidence, "(0, 1)")
+        check_option("certify_on", self.certify_on, ["held_out", "folds"])
+        if self.target_coverage is not None:
+            raise ValueError(
+                f"target_coverage={self.target_coverage!r} and target_risk={self.target_risk!r} "
+                "cannot both set the band: leave one of them None."
+            )
+
+    def _fit_with_promise(
+        self, refit: Refit, y: NDArray[Any], rows: IntArray, frozen: bool = False
+    ) -> None:
+        """Train, set `thresholds_` and store `risk_certificate_`.
+
+        Parameters
+        ----------
+        refit : Refit
+        y : array of shape (n,)
+            Given labels of all rows.
+        rows : integer array
+            The rows that count.
+        frozen : bool
+            Whether training changes nothing, so that most rows serve the test.
+        """
+        classes, codes = np.unique(y[rows], return_inverse=True)
+        label_errors(self.noise_rates, len(classes))  # an error before any training
+        cross = self.certify_on == "folds"
+        if cross:
+            train = held = rows
+        else:
+            kept, out = held_out_rows(codes, self.random_state, "target_risk")
+            train, held = (rows[out], rows[kept]) if frozen else (rows[kept], rows[out])
+        refit.train(train)
+        n_folds = _CROSS_FOLDS if cross else _START_FOLDS
+        folded = self._out_of_fold(refit, train, np.searchsorted(classes, y[train]), n_folds)
+        noise, confidence = self._believed_noise(folded, y[train])
+        target, level = float(self.target_risk or 0.0), 1.0 - confidence
+        others = self._calibration_rows(folded, y[train], noise)
+        if cross:
+            seen, plan = others, _plan_without_labels(others, target, level)
+        else:
+            plan = plan_thresholds(others, target, level, len(held))
+            seen = self._calibration_rows(refit.scores(held), y[held], noise)
+        certificate = certify_risk(seen, plan, target, confidence, self.certify_on)
+        self._set_promised_band(replace(certificate, confidence=float(self.confidence)))
+
+    def _out_of_fold(self, refit: Refit, rows: IntArray, codes: IntArray, n_folds: int) -> Array:
+        """What models trained on the other folds say of every row."""
+        n_folds = max(2, min(n_folds, int(np.bincount(codes).min())))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        folds = list(splitter.split(np.zeros(len(rows)), codes))
+        parts = [refit.fold_scores(rows[train], rows[test]) for train, test in folds]
+        scores = np.empty((len(rows), *parts[0].shape[1:]))
+        for (_, test), part in zip(folds, parts, strict=True):
+            scores[test] = part
+        return scores
+
+    def _believed_noise(self, scores: Array, y: NDArray[Any]) -> tuple[LabelErrors | None, float]:
+        """Limits of the noise rates, and the confidence that is left for the test.
+
+        Where the rates are estimated, half of the allowed failure goes to their interval.
+        """
+        confidence = float(self.confidence)
+        if isinstance(self.noise_rates, str):
+            level = 0.5 * (1.0 + confidence)
+            fitted = fit_label_noise(scores, y, level=level)
+            return label_errors(fitted, len(self.classes_)), level
+        return label_errors(self.noise_rates, len(self.classes_)), confidence
+
+    def _calibration_rows(
+        self, scores: Array, y: NDArray[Any], noise: LabelErrors | None
+    ) -> CalibrationRows:
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return CalibrationRows(
+            half_gap(scores), np.asarray(self.classes_[index] != y), index, noise
+        )
+
+    def _set_promised_band(self, certificate: RiskCertificate) -> None:
+        self.risk_certificate_ = certificate
+        width = certificate.threshold
+        self.thresholds_ = np.array([-width, width])
+        if not certificate.certified:
+            warnings.warn(_why_no_answer(certificate), stacklevel=5)
+
+
+def promised_risk(fit: Fit) -> Fit:
+    """Make the `fit` of a weighted classifier set its band for `target_risk` when that is given.
+
+    Rows kept out of training get the weight zero, which every batch estimator here removes
+    first: fitted attributes then speak of the user's rows, whatever the kernel.
+    """
+
+    @functools.wraps(fit)
+    def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        self.__dict__.pop("risk_certificate_", None)
+        if self.target_risk is None:
+            return fit(self, X, y, sample_weight, **params)
+        self._check_risk()
+        if is_blocks(X):
+            raise ValueError(
+                f"target_risk={self.target_risk!r} needs rows in memory: pass an array or a data "
+                "frame, or put ChowRejector around the fitted model in a FrozenEstimator."
+            )
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
+        weight = np.ones(len(y))
+        if sample_weight is not None:
+            weight = weight * np.asarray(sample_weight, dtype=np.float64)
+        refit = _ByWeights(self, functools.partial(fit, **params), X, y, weight)
+        self._fit_with_promise(refit, y, np.flatnonzero(weight > 0))
+        if hasattr(self, "rejection_rate_"):
+            used = refit.trained
+            rejected = self._rejected(refit.scores(used))
+            self.rejection_rate_ = float(np.average(rejected, weights=weight[used]))
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_.target_risk = self.target_risk
+            self.best_estimator_.thresholds_ = self.thresholds_
+        return self
+
+    return wrapper  # type: ignore[return-value]
+
+
+class _ByWeights:
+    """Training on some rows by weights of zero for the others."""
+
+    def __init__(self, model: Any, fit: Any, X: Any, y: NDArray[Any], weight: Array) -> None:
+        self.model, self.fit, self.X, self.y, self.weight = model, fit, X, y, weight
+        self.trained = np.empty(0, dtype=int)
+
+    def train(self, rows: IntArray) -> None:
+        model, target = self.model, self.model.target_risk
+        # a plain fit first: its band is replaced afterwards
+        model.target_risk = None
+        self.fit(model, self.X, self.y, self._only(rows))
+        model.target_risk = target
+        self.trained = rows
+
+    def scores(self, rows: IntArray) -> Array:
+        return np.asarray(self.model.decision_function(_safe_indexing(self.X, rows)))
+
+    def fold_scores(self, train: IntArray, test: IntArray) -> Array:
+        # a search has chosen its parameters on the rows it was trained on: the folds keep them
+        settings = getattr(self.model, "best_estimator_", self.model)
+        model = clone(settings).set_params(target_risk=None)
+        model.fit(self.X, self.y, sample_weight=self._only(train))
+        return np.asarray(model.decision_function(_safe_indexing(self.X, test)))
+
+    def _only(self, rows: IntArray) -> Array:
+        weight = np.zeros(_num_samples(self.X))
+        weight[rows] = self.weight[rows]
+        return weight
+
+
+def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
+    """`noise_rates` as intervals per class.
+
+    Parameters
+    ----------
+    noise_rates : None, "estimate", pair, LabelNoise or array-like of shape (n_classes, 2)
+    n_classes : int
+
+    Examples
+    --------
+    >>> label_errors([(0.0, 0.1), (0.2, 0.3)], 2).high
+    array([0.1, 0.3])
+    """
+    if isinstance(noise_rates, str):
+        check_option("noise_rates", noise_rates, ["estimate"])
+        return None
+    if noise_rates is None:
+        return None
+    if isinstance(noise_rates, LabelNoise):
+        bounds = np.clip(noise_rates.rate_bounds, 0.0, 0.49)
+        if noise_rates.kind == "uniform":
+            return LabelErrors.symmetric(bounds[0, 0], bounds[0, 1], n_classes)
+        noise_rates = bounds
+    given = np.asarray(noise_rates, dtype=np.float64)
+    if given.shape == (2,):
+        return LabelErrors.symmetric(given[0], given[1], n_classes)
+    if given.shape != (n_classes, 2):
+        raise ValueError(
+            f"noise_rates has shape {given.shape}: expected a pair (lower, upper), or one such "
+            f"pair for each of the {n_classes} classes."
+        )
+    return LabelErrors(given[:, 0].copy(), given[:, 1].copy())
+
+
+def _plan_without_labels(rows: CalibrationRows, target: float, level: float) -> ThresholdPlan:
+    """Starts at fixed numbers of rows, since the folds' rows are those of the test."""
+    n = len(rows.wrong)
+    if rows.noise is not None:
+        rows = replace(rows, noise=None)
+    # without errors the plan starts at the fewest rows that can pass
+    nothing_known = replace(rows, wrong=np.ones(n, dtype=bool))
+    return plan_thresholds(nothing_known, target, level, n)
+
+
+def _why_no_answer(certificate: RiskCertificate) -> str:
+    held = "" if certificate.method == "folds" else "held-out "
+    text = (
+        f"No row gets an answer: an error of at most {certificate.target:g} cannot be promised "
+        f"with confidence {certificate.confidence:g} from {certificate.n_rows} {held}rows "
+        f"({certificate.errors} errors among the {certificate.n} surest that were tested, upper "
+        f"bound {certificate.bound:.3g}). "
+    )
+    more = certificate.rows_missing
+    if more is None:
+        return text + (
+            "No error seen among the surest is below the target, so that more rows would not "
+            "help: raise target_risk or improve the model."
+        )
+    if certificate.method == "held_out":
+        return text + (
+            f"At the errors seen about {more} more held-out rows would be needed, "
+            f"{math.ceil(more / HELD_OUT)} more rows in all."
+        )
+    return text + f"At the errors seen about {more} more rows would be needed."

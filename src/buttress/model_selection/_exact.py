@@ -1,0 +1,140 @@
+"""A search on rows in memory: one Gram matrix per kernel width, folds are index sets into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import check_scoring
+
+from buttress._arrays import Array
+from buttress._threads import one_blas_thread
+from buttress.classifiers.kernel_source import centred_gram_matrix
+from buttress.classifiers.training import TrainingSet
+from buttress.kernels import make_kernel
+from buttress.model_selection._folds import Fold, classification_folds
+from buttress.model_selection._results import Metadata, Solved
+
+Advance = Callable[[int], None]
+_INPUT = ("n_features_in_", "feature_names_in_")
+
+
+class ExactSearch:
+    """The folds of one fit, and scores of candidates on them.
+
+    Parameters
+    ----------
+    model : SearchMixin
+    data : TrainingSet
+    metadata : Metadata
+    """
+
+    def __init__(self, model: Any, data: TrainingSet, metadata: Metadata) -> None:
+        self.model, self.data, self.metadata = model, data, metadata
+        self.labels = data.classes[data.codes]
+        told = {name: np.asarray(values)[data.rows] for name, values in metadata.split.items()}
+        self.folds = classification_folds(model.cv, data.X, self.labels, told=told, rows=data.rows)
+        self.n_folds = len(self.folds)
+
+    def own_width(self) -> float | None:
+        """The width of `gamma` as a number."""
+        width: float | None = self._kernel(None).params.get("gamma")
+        return width
+
+    def n_steps(self, n_combinations: int) -> int:
+        """Steps of progress for one width."""
+        return self.n_folds * n_combinations
+
+    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
+        """Score all combinations at one kernel width."""
+        kernel = self._kernel(width)
+        K = centred_gram_matrix(kernel, self.data.X)
+        with one_blas_thread():
+            columns = Parallel(n_jobs=self.model.n_jobs, prefer="threads")(
+                delayed(self.model._fold_scores)(self, K, fold, combinations) for fold in self.folds
+            )
+        advance(self.n_steps(len(combinations)))
+        return Solved(kernel.params.get("gamma"), np.array(columns).T, (kernel, K))
+
+    def weight(self, rows: Any) -> Array | None:
+        """Weights of some rows; None when all are one."""
+        return None if self.data.weight is None else self.data.weight[rows]
+
+    def score(self, estimator: Any, X: Any, test: Any) -> float:
+        """The score of a fitted estimator on held-out rows."""
+        scorer = check_scoring(estimator, scoring=self.model._scorer())
+        options = self.metadata.for_scorer(self.data.rows[test], self.weight(test))
+        return float(scorer(estimator, X, self.labels[test], **options))
+
+    def fold_scores(self, K: Array, fold: Fold, combinations: list[dict[str, Any]]) -> list[float]:
+        """The score of every combination on one fold, each fitted by itself."""
+        train, test = fold
+        inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        found = []
+        for values in combinations:
+            estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+            estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
+            found.append(self.score(estimator, outer, test))
+        return found
+
+    def expansion_scores(
+        self, K: Array, fold: Fold, combinations: list[dict[str, Any]], coefs: Array, biases: Array
+    ) -> list[float]:
+        """The score of every combination on one fold, from solutions that are known.
+
+        Parameters
+        ----------
+        K : array of shape (held-out rows, training rows)
+        fold : pair of index arrays
+        combinations : list of dict
+        coefs : array of shape (problems, combinations, training rows)
+            Signed coefficients.
+        biases : array of shape (problems, combinations)
+        """
+        data, (train, test) = self.data, fold
+        if isinstance(self.model.scoring, str) and self.model.scoring == "accuracy":
+            values = np.matmul(K.astype(np.float64), coefs.transpose(0, 2, 1)) + biases[:, None]
+            codes = (values[0] > 0).astype(int) if len(values) == 1 else values.argmax(axis=0)
+            weight = self.weight(test) if self.metadata.weighted else None
+            right = codes == data.codes[test][:, None]
+            return [float(share) for share in np.average(right, axis=0, weights=weight)]
+        everything, kernel = np.arange(len(train)), make_kernel("precomputed")
+        inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
+        found = []
+        for k, values in enumerate(combinations):
+            estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+            estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
+            estimator.n_features_in_ = len(train)
+            found.append(self.score(estimator, K, test))
+        return found
+
+    def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
+        """The chosen estimator, fitted on all rows.
+
+        `solved` is what the search found for the width of `params`, None when it was let go.
+        """
+        if solved is None:
+            kernel = self._kernel(params["gamma"])
+            K = centred_gram_matrix(kernel, self.data.X)
+        else:
+            kernel, K = solved.kept
+        values = {name: value for name, value in params.items() if name != "gamma"}
+        data = self.model._refit_data(self, K, values)
+        estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+        estimator.fit(K, self.labels, sample_weight=data.weight)
+        dual = np.zeros((estimator.dual_coef_.shape[0], len(data.codes)), dtype=np.float64)
+        dual[:, estimator.support_] = estimator.dual_coef_
+        # Outside, the best estimator is one that takes rows, as if fitted on them.
+        estimator.set_params(kernel=self.model.kernel)
+        if params["gamma"] is not None:
+            estimator.set_params(gamma=params["gamma"])
+        estimator._store_expansion(data, kernel, dual, estimator.intercept_)
+        for name in _INPUT:
+            vars(estimator).pop(name, None)
+        return estimator
+
+    def _kernel(self, width: Any) -> Any:
+        return self.model._make_kernel(self.data, gamma=width)

@@ -1,0 +1,149 @@
+"""The search of the leaky hockey stick: all penalties, folds and the refit solved together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from buttress._arrays import Array
+from buttress._threads import blas_threads_for
+from buttress.classifiers.leaky_path import LeakyProblem, make_loss, make_problem
+from buttress.classifiers.training import TrainingSet
+from buttress.model_selection._exact import Advance, ExactSearch
+from buttress.model_selection._results import Metadata, Solved
+from buttress.solvers.smooth.spectral import Paths
+
+# Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
+_PATH_TOL = 1e-6
+# And where folds need no more than signs, along the refit's path alone.
+_KEPT_TOL = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """The paths on all rows for one width and exponent."""
+
+    r: float
+    problem: LeakyProblem
+    paths: Paths
+
+
+class ExactLeakySearch(ExactSearch):
+    """All penalties and folds of a width and an exponent are one call of the solver."""
+
+    def __init__(self, model: Any, data: TrainingSet, metadata: Metadata) -> None:
+        super().__init__(model, data, metadata)
+        omegas = np.zeros((self.n_folds + 1, len(data.codes)))
+        for omega, (train, _) in zip(omegas, self.folds, strict=False):
+            np.add.at(omega, train, data.weights[train])
+        omegas[-1] = data.weights
+        omegas /= omegas.sum(axis=1, keepdims=True)
+        # problems: for every fold (the refit last) all classes
+        self.omegas = np.repeat(omegas, data.n_problems, axis=0)
+        self.targets = np.tile(data.targets.T, (self.n_folds + 1, 1))
+
+    @property
+    def signs_suffice(self) -> bool:
+        """The accuracy of two classes on the folds asks for no more than signs."""
+        return self.data.n_problems == 1 and self._by_accuracy
+
+    @property
+    def _by_accuracy(self) -> bool:
+        return isinstance(self.model.scoring, str) and self.model.scoring == "accuracy"
+
+    def n_steps(self, n_combinations: int) -> int:
+        return n_combinations // len(self.model._alphas()) * len(self.targets)
+
+    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
+        alphas, data = self.model._alphas(), self.data
+        kernel = self._kernel(width)
+        tables = []
+        best: Any = None
+        with blas_threads_for(self.model._dense_order(data)):
+            path_tol = _KEPT_TOL if self.signs_suffice else _PATH_TOL
+            problem = make_problem(self.model, data, kernel, None, path_tol=path_tol)
+            for first in combinations[:: len(alphas)]:
+                table, refit = self._path(problem, first["r"], alphas, advance)
+                tables.append(table)
+                mean = float(table.mean(axis=1).max())
+                if best is None or mean > best[0] + 1e-12:
+                    best = (mean, refit)
+        return Solved(kernel.params.get("gamma"), np.concatenate(tables), best[1])
+
+    def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
+        alphas, model = self.model._alphas(), self.model
+        if solved is None or solved.kept.r != params["r"]:
+            again = [{"alpha": alpha, "r": params["r"]} for alpha in alphas]
+            solved = self.solve(params["gamma"], again, lambda steps: None)
+        problem, paths = solved.kept.problem, solved.kept.paths
+        estimator = model._make_estimator(alpha=params["alpha"], r=params["r"])
+        if params["gamma"] is not None:
+            estimator.set_params(gamma=params["gamma"])
+        targets, alpha = self.data.targets.T, params["alpha"]
+        with blas_threads_for(model._dense_order(self.data)):
+            path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
+            index = int(np.flatnonzero(alphas == alpha)[0])
+            if paths.method == "mm":
+                models = [one.at(index) for one in path]
+            else:
+                models = [
+                    problem.finished(y, alpha, problem.refined(y, alpha, paths, q, index))
+                    for q, y in enumerate(targets)
+                ]
+            estimator._store_paths(self.data, problem.kernel, models, paths.method)
+        model.path_ = path[0] if len(path) == 1 else path
+        return estimator
+
+    def _path(
+        self, problem: LeakyProblem, r: float, alphas: Array, advance: Advance
+    ) -> tuple[Array, _Refit]:
+        """Solve everything for one width and exponent, and score the held-out rows."""
+        problem = LeakyProblem(**{**vars(problem), "loss": make_loss(self.model.loss, r)})
+        q = self.data.n_problems
+        signs_only = np.arange(len(self.targets)) < self.n_folds * q
+        signs_only &= self.signs_suffice
+        paths = problem.solve(self.targets, self.omegas, alphas, advance, signs_only)
+        table = np.empty((len(alphas), self.n_folds))
+        for number, (_, test) in enumerate(self.folds):
+            decision = [
+                paths.scores_at(one, test) + paths.intercept[one][:, None]
+                for one in range(number * q, (number + 1) * q)
+            ]
+            table[:, number] = self._scores(np.stack(decision, axis=2), test)
+        return table, _Refit(r, problem, paths.last(self.n_folds * q))
+
+    def _scores(self, decision: Array, test: NDArray[Any]) -> Any:
+        """Scores of the L models with decision values of shape (L, rows, problems)."""
+        if not self._by_accuracy:
+            rows = self.data.X[test]
+            models = (KnownScores(self.data.classes, values) for values in decision)
+            return [self.score(model, rows, test) for model in models]
+        two = decision.shape[2] == 1
+        codes = (decision[:, :, 0] > 0).astype(int) if two else decision.argmax(axis=2)
+        right = codes == self.data.codes[test]
+        weight = self.weight(test) if self.metadata.weighted else None
+        return np.average(right, axis=1, weights=weight)
+
+
+class KnownScores(ClassifierMixin, BaseEstimator):
+    """Decision values of held-out rows in the form that scikit-learn's scorers read."""
+
+    def __init__(self, classes: NDArray[Any], values: Array) -> None:
+        self.classes = classes
+        self.values = values
+        self.classes_ = classes
+
+    def fit(self, X: Any, y: Any) -> KnownScores:
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        return self.values[:, 0] if self.values.shape[1] == 1 else self.values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        values = self.decision_function(X)
+        index = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes_[index])

@@ -1,0 +1,153 @@
+"""Ramp, double ramp and uncertainty-set machines without each fold, by passes over blocks.
+
+All penalties (or radii) and all folds of one kernel width are columns of the same passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.blocks.base import Block
+from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.scaled_models import (
+    band,
+    check_smooth,
+    double_ramp_loss,
+    ramp_loss,
+    solve_scaled_ramp,
+    solve_scaled_sets,
+)
+from buttress.classifiers.set_machines import make_set_loss
+from buttress.model_selection._held_out import split_columns
+from buttress.solvers.blockwise.columns import margin_rows, reject_rows
+from buttress.solvers.blockwise.passes import Reader
+from buttress.solvers.sets.bias import error_rate_bias
+
+# Folds are solved to the accuracy at which scores no longer change.
+_OUTER, _INNER = 1e-6, 1e-8
+# Columns whose scores of all training rows are held at a time, for the bias of least error.
+_BIAS_COLUMNS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Models of all candidates without each fold.
+
+    Attributes
+    ----------
+    weights : array of shape (components, problems, folds, candidates)
+    intercept : array of shape (problems, folds, candidates)
+    bands : array of shape (problems, folds, candidates), or None
+        Half widths of rejection bands.
+    """
+
+    weights: Array
+    intercept: Array
+    bands: Array | None = None
+
+
+def ramp_candidates(
+    model: Any, fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+) -> Candidates:
+    """Models of `RampClassifierCV`: one group of columns per clipping margin s."""
+    n_folds = fit.folds.n_folds
+    weights: list[Any] = [None] * len(combinations)
+    intercept: list[Any] = [None] * len(combinations)
+    for s in sorted({float(values["s"]) for values in combinations}):
+        mine = [i for i, values in enumerate(combinations) if values["s"] == s]
+        Cs = [float(combinations[i]["C"]) for i in mine]
+        rows = margin_rows(ramp_loss(s), model.fit_intercept)
+        found = _ramps(model, fit, scaled, rows, Cs)
+        w = split_columns(found.weights, fit.n_problems, n_folds, len(Cs))
+        o = split_columns(found.offsets, fit.n_problems, n_folds, len(Cs))
+        b = o[0] if len(o) else np.zeros(w.shape[1:])
+        for position, i in enumerate(mine):
+            weights[i], intercept[i] = w[..., position], b[..., position]
+    return Candidates(np.stack(weights, axis=-1), np.stack(intercept, axis=-1))
+
+
+def double_ramp_candidates(
+    model: Any, fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+) -> Candidates:
+    """Models of `DoubleRampClassifierCV`."""
+    Cs = [float(values["C"]) for values in combinations]
+    rows = reject_rows(double_ramp_loss(model.mu), float(model.d))
+    found = _ramps(model, fit, scaled, rows, Cs)
+    b, rho = band(found.offsets, float(model.d))
+    shape = (fit.n_problems, fit.folds.n_folds, len(Cs))
+    w = split_columns(found.weights, *shape)
+    return Candidates(w, b.reshape(shape), rho.reshape(shape))
+
+
+def _ramps(model: Any, fit: ScaledFit, scaled: ScaledKernel, rows: Any, Cs: list[float]) -> Any:
+    return solve_scaled_ramp(
+        fit,
+        scaled,
+        rows,
+        Cs,
+        folds=range(fit.folds.n_folds),
+        tol=_OUTER,
+        inner_tol=_INNER,
+        max_outer=int(model.max_iter),
+    )
+
+
+def set_candidates(
+    model: Any, fit: ScaledFit, scaled: ScaledKernel, combinations: Sequence[dict[str, Any]]
+) -> Candidates:
+    """Models of `UncertaintySetClassifierCV`, with the bias that its rule asks for."""
+    loss = make_set_loss(model.loss, model.h, model.omega, model.nu)
+    check_smooth(loss)
+    radii = [float(values["radius"]) for values in combinations]
+    n_folds = fit.folds.n_folds
+    shape = (fit.n_problems, n_folds, len(radii))
+    found = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_OUTER)
+    intercept = found.intercept
+    if model.bias != "primal":
+        intercept = _biases(model.bias, fit, scaled, loss, found, shape)
+    return Candidates(split_columns(found.weights, *shape), intercept.reshape(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _AllScores:
+    reader: Reader
+    weights: Array
+
+    def __call__(self, block: Block) -> tuple[Any, ...]:
+        parts = [
+            (tile.raw @ self.weights, tile.targets, tile.weight, tile.numbers)
+            for tile in self.reader.tiles(block)
+        ]
+        scores, targets, weight, numbers = (np.concatenate(c) for c in zip(*parts, strict=True))
+        return scores, targets, weight, self.reader.folds.train(numbers)
+
+
+def _biases(
+    rule: str, fit: ScaledFit, scaled: ScaledKernel, loss: Any, found: Any, shape: Any
+) -> Array:
+    """The bias of every column from the scores of its own training rows."""
+    reader = Reader(scaled.reading, fit.classes, fit.folds)
+    raw = scaled.raw_weights(found.weights).astype(fit.source.dtype)
+    problem, fold, _ = (a.ravel() for a in np.indices(shape))
+    out = np.empty(len(problem))
+    for first in range(0, len(out), _BIAS_COLUMNS):
+        columns = slice(first, min(first + _BIAS_COLUMNS, len(out)))
+        parts = list(scaled.source.map(_AllScores(reader, raw[:, columns])))
+        scores, targets, weight, train = (np.concatenate(c) for c in zip(*parts, strict=True))
+        for position, c in enumerate(range(columns.start, columns.stop)):
+            inside = train[:, fold[c]]
+            values = np.asarray(scores[inside, position], dtype=np.float64)
+            y = targets[inside, problem[c]].astype(np.float64)
+            w = weight[inside].astype(np.float64)
+            b = float(found.intercept[c])
+            if rule == "bisect":
+                slope = loss.derivative(found.rho[c] - y * (values + b))
+                out[c] = -0.5 * float((w * slope) @ values) / w.sum()
+            else:
+                out[c] = error_rate_bias(values, y, w, reference=b).bias
+    return out

@@ -1,0 +1,310 @@
+"""Models judged on the same folds: every row by a model that has not seen it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._progress import progress
+from buttress.metrics import Estimate, accepted_accuracy, reject_risk
+from buttress.metrics.scorer import half_gap
+from buttress.model_selection.measures import Measure
+
+Folds = Sequence[tuple[IntArray, IntArray]]
+Encode = Callable[[IntArray, IntArray], tuple[Any, Any]]
+
+# A candidate is dropped when it is worse than the best one by this many standard errors of the
+# paired difference: about one wrong decision in 2000 looks.
+HOPELESS = 3.3
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Answers of one model to rows it has not seen.
+
+    Attributes
+    ----------
+    kind : str
+        The model's short name.
+    title : str
+        The model's name for people.
+    rows : array of int
+        The rows judged, once for every repetition.
+    true, answers : array
+        Labels and answers.
+    rejected : array of bool
+    scores : array of shape (rows,) or (rows, classes)
+        Decision values.
+    fold : array of int
+        The fold of each answer.
+    seconds : float
+        Fitting and answering, summed over folds.
+    dropped : str
+        Why not all folds were judged; empty when they were.
+    """
+
+    kind: str
+    title: str
+    rows: IntArray
+    true: NDArray[Any]
+    answers: NDArray[Any]
+    rejected: BoolArray
+    scores: Array
+    fold: IntArray
+    seconds: float
+    dropped: str = ""
+
+    @property
+    def confidence(self) -> Array:
+        """How sure the model is of each answer; larger is surer."""
+        return half_gap(self.scores)
+
+    def risk(self, d: float) -> Estimate:
+        """0-d-1 risk with a 95 % interval; rows judged once count as independent."""
+        estimate = reject_risk(self.true, self.answers, self.rejected, d, confidence=0.95)
+        assert isinstance(estimate, Estimate)
+        return estimate
+
+    def error(self) -> Estimate:
+        """Share of wrong answers when every row is answered, with a 95 % interval."""
+        never = np.zeros(len(self.true), dtype=bool)
+        return replace(self, rejected=never).risk(0.5)
+
+    def risk_over_folds(self, measure: Measure, test_share: float) -> Estimate:
+        """The loss with the corrected resampled t interval of Nadeau and Bengio (2003).
+
+        Parameters
+        ----------
+        measure : Measure
+        test_share : float
+            Test rows over training rows of one fold; the correction for overlapping
+            training sets.
+        """
+        totals = np.array(
+            [measure.value(self.take(self.fold == number)) for number in np.unique(self.fold)]
+        )
+        mean = float(totals.mean())
+        if len(totals) < 2:
+            return Estimate(mean, float("nan"), float("nan"))
+        spread = float(np.sqrt((1 / len(totals) + test_share) * totals.var(ddof=1)))
+        half = float(stats.t.ppf(0.975, len(totals) - 1)) * spread
+        return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half))
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows answered."""
+        return float(1 - self.rejected.mean())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers among the rows answered; NaN when there are none."""
+        if self.rejected.all():
+            return float("nan")
+        return float(np.asarray(accepted_accuracy(self.true, self.answers, self.rejected)))
+
+    def recalls(self) -> dict[str, float]:
+        """For every class the share of all its rows that were answered, and rightly."""
+        right = (self.true == self.answers) & ~self.rejected
+        return {str(k): float(right[self.true == k].mean()) for k in np.unique(self.true)}
+
+    def take(self, which: NDArray[Any]) -> Judged:
+        """Some of the answers."""
+        return replace(
+            self, **{name: getattr(self, name)[which] for name in _ROW_FIELDS if name != "dropped"}
+        )
+
+
+_ROW_FIELDS = ("rows", "true", "answers", "rejected", "scores", "fold")
+
+
+def judge(
+    candidates: Mapping[str, Any],
+    encode: Encode,
+    labels: NDArray[Any],
+    folds: Folds,
+    *,
+    titles: Mapping[str, str] | None = None,
+    flip: Callable[[NDArray[Any], int], NDArray[Any]] | None = None,
+    measure: Measure | None = None,
+    protected: Sequence[str] = (),
+    seed: int = 0,
+    jobs: int = -1,
+    verbose: int = 0,
+) -> list[Judged]:
+    """Fit every model on every fold and collect the answers.
+
+    Parameters
+    ----------
+    candidates : mapping of str to estimator
+        Cloned for every fold.
+    encode : function of (training rows, test rows)
+        Returns both as the models take them; called once per fold, whatever the number of
+        models. See `plain_rows` for an array.
+    labels : array
+        The label of every row.
+    folds : sequence of (training rows, test rows)
+        Shared by all models.
+    titles : mapping of str to str, optional
+        Names for people.
+    flip : function of (training labels, fold number), optional
+        Returns the labels to train with; test labels stay as they are.
+    measure : Measure, optional
+        When given, the models race: after each fold those that can no longer win are dropped.
+    protected : sequence of str
+        Candidates that run to the end.
+    seed : int
+        The training rows of each fold are shuffled with it: learners of one pass depend on the
+        order, and a file may be sorted.
+    jobs, verbose : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> folds = list(StratifiedKFold(5).split(X, y))
+    >>> curved, straight = judge(
+    ...     {"curved": SVC(), "straight": LinearSVC()}, plain_rows(X), y, folds, jobs=1
+    ... )
+    >>> curved.accuracy > straight.accuracy
+    True
+    """
+    encoded = lru_cache(maxsize=None)(lambda number: _encoded(encode, folds[number], seed, number))
+
+    def run(kind: str, number: int) -> Judged:
+        train, test = folds[number]
+        X_train, X_test, order = encoded(number)
+        start = time.perf_counter()
+        targets = labels[train]
+        if flip is not None:
+            targets = flip(targets, number)
+        model = clone(candidates[kind]).fit(X_train, targets[order])
+        found = answers_of(model, X_test, labels[test], kind, (titles or {}).get(kind, kind))
+        seconds = time.perf_counter() - start
+        return replace(
+            found, rows=np.asarray(test), fold=np.full(len(test), number), seconds=seconds
+        )
+
+    results: dict[str, list[Judged]] = {kind: [] for kind in candidates}
+    dropped: dict[str, str] = {}
+    rounds = [[n] for n in range(len(folds))] if measure else [list(range(len(folds)))]
+    total = len(candidates) * len(folds)
+    with progress("comparing", total, verbose) as advance, threadpool_limits(limits=1):
+        for numbers in rounds:
+            for number in numbers:
+                encoded(number)
+            running = [kind for kind in candidates if kind not in dropped]
+            tasks = [(kind, number) for number in numbers for kind in running]
+            for result in _finished(run, tasks, jobs):
+                results[result.kind].append(result)
+                advance(1)
+            if measure is not None:
+                encoded.cache_clear()
+                dropped |= _hopeless(results, dropped, measure, set(protected), len(folds))
+                advance(len(numbers) * (len(candidates) - len(running)))
+    return [
+        replace(together(parts), dropped=dropped.get(kind, "")) for kind, parts in results.items()
+    ]
+
+
+def _encoded(
+    encode: Encode, fold: tuple[IntArray, IntArray], seed: int, number: int
+) -> tuple[Any, Any, IntArray]:
+    train, test = fold
+    order = np.random.default_rng([seed, number]).permutation(len(train))
+    X_train, X_test = encode(train[order], test)
+    return X_train, X_test, order
+
+
+def _finished(run: Any, tasks: Sequence[tuple[str, int]], jobs: int) -> Iterator[Judged]:
+    if jobs == 1 or len(tasks) == 1:
+        yield from (run(*task) for task in tasks)
+        return
+    yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+        delayed(run)(*task) for task in tasks
+    )
+
+
+def plain_rows(X: Any) -> Encode:
+    """The `encode` of `judge` for rows that need no encoding."""
+    return lambda train, test: (X[train], X[test])
+
+
+def answers_of(model: Any, X: Any, labels: NDArray[Any], kind: str, title: str = "") -> Judged:
+    """What a fitted model says to rows that it has not seen, in one fold."""
+    rejected = (
+        np.asarray(model.reject(X)) if hasattr(model, "reject") else np.zeros(len(labels), bool)
+    )
+    return Judged(
+        kind,
+        title or kind,
+        np.arange(len(labels)),
+        labels,
+        np.asarray(model.predict(X)),
+        rejected,
+        _scores(model, X),
+        np.zeros(len(labels), dtype=int),
+        0.0,
+    )
+
+
+def _scores(model: Any, X: Any) -> Array:
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    probabilities = np.asarray(model.predict_proba(X))
+    return (
+        probabilities[:, 1] - probabilities[:, 0]
+        if probabilities.shape[1] == 2
+        else (probabilities)
+    )
+
+
+def _hopeless(
+    results: Mapping[str, list[Judged]],
+    dropped: Mapping[str, str],
+    measure: Measure,
+    protected: set[str],
+    n_folds: int,
+) -> dict[str, str]:
+    """Candidates that can no longer win, with the sentence that says so."""
+    running = {k: together(parts) for k, parts in results.items() if k not in dropped}
+    # The best of those that may be chosen: nobody is dropped for losing to a yardstick.
+    rivals = {k: j for k, j in running.items() if k not in protected} or running
+    best = min(rivals.values(), key=measure.value)
+    done = len(results[best.kind])
+    if done == n_folds:
+        return {}
+    return {
+        kind: f"dropped after {done} of {n_folds} folds"
+        for kind, each in running.items()
+        if kind not in protected and measure.worse(each, best) > HOPELESS
+    }
+
+
+def inner_folds(labels: NDArray[Any], most: int = 5) -> int:
+    """Folds for a model's own cross-validation: five, or fewer when a class is small."""
+    _, counts = np.unique(labels, return_counts=True)
+    return int(max(2, min(most, counts.min())))
+
+
+def together(parts: Sequence[Judged]) -> Judged:
+    """The answers of several folds as one."""
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(p, name) for p in parts]) for name in _ROW_FIELDS
+    }
+    return replace(parts[0], seconds=sum(part.seconds for part in parts), **joined)
+
+
+assert set(_ROW_FIELDS) < {field.name for field in fields(Judged)}

@@ -1,0 +1,355 @@
+"""How long will it take: a cost model of the searches, and a plan that keeps within a budget."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from buttress._threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Seconds of one search: five folds, two classes, on one core of the reference machine.
+
+    ``start + rows * (n / 1000) ** exponent * (features / 10) ** features_exponent``; a fit with
+    known parameters takes the share `fit` of a search.
+    """
+
+    start: float
+    rows: float
+    exponent: float
+    features_exponent: float
+    fit: float
+
+
+# Measured by `benchmarks/fit_command.py --costs` with 400 to 2000 rows and 10 and 40 features.
+# Solvers need fewer steps when there are more features, which here outweighs the distances.
+_SEARCH = {
+    "svc": _Cost(0.0, 0.03, 1.8, 0.0, 1.0),
+    "leaky": _Cost(0.1, 0.45, 2.7, -0.4, 0.4),
+    "ramp": _Cost(0.2, 2.8, 2.1, 0.0, 0.015),
+    "reject": _Cost(0.1, 2.1, 1.6, -0.15, 0.02),
+    "uncertainty": _Cost(0.15, 1.1, 2.75, -0.2, 0.09),
+    "online": _Cost(0.05, 0.65, 2.1, 0.0, 0.01),
+}
+# Growth with the number of two-class problems: those of one table share its Gram matrix. The
+# learner of one pass sees all classes in its one pass.
+_PROBLEMS, _PROBLEMS_ONLINE = 0.85, 0.1
+# The dependence on features was measured in this range, and is taken to end with it.
+_FEATURES = (5, 50)
+# Seconds of one approximate fit per (1000 rows x 300 components), and its exponent in components.
+_APPROXIMATE: dict[str, tuple[float, float]] = {
+    "leaky": (0.12, 1.3),
+    "ramp": (0.5, 1.3),
+    "reject": (0.35, 1.3),
+    "uncertainty": (0.05, 1.3),
+}
+# Rows up to which an exact search may be tried at all: its Gram matrix and the copies made for
+# the folds take about 30 bytes per pair of rows, hence 750 MB.
+MOST_EXACT_ROWS = 5000
+# A sample this small says which kinds are hopeless, for a tenth of the cost at 1000 rows.
+_FIRST_SAMPLE = 400
+# Rows beyond which a comparison changes no more which kind is best.
+_LAST_SAMPLE = 2000
+# Every fold is tuned anew when that takes no longer than this, unless a budget was given.
+_QUICK = 6.0
+# Shares of the time that is left which the comparison and then the fit may take; the report
+# needs the rest. A budget that nobody asked for is a limit, not a wish: 20,000 rows should take
+# a minute of its two; larger tables take what there is.
+_COMPARING, _COMPARING_UNASKED = 0.5, 0.25
+_FITTING, _FITTING_UNASKED = 0.7, 0.25
+# Penalties tried on a table larger than the sample, on no more rows than this.
+PENALTIES, MOST_TUNING_ROWS = 4, 50_000
+COMPONENTS = (1000, 700, 500, 300, 200, 100)
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a table's cost depends on.
+
+    Attributes
+    ----------
+    rows, features, classes : int
+        Features as the models see them, categories counted one by one.
+    """
+
+    rows: int
+    features: int
+    classes: int = 2
+
+    @property
+    def problems(self) -> int:
+        """Two-class problems that a kernel machine solves."""
+        return 1 if self.classes <= 2 else self.classes
+
+
+@dataclass(frozen=True)
+class FinalFit:
+    """How the chosen model is fitted.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that it learns from.
+    components : int or None
+        Landmarks of the approximate kernel; None for the exact one.
+    seconds : float
+        What it should take.
+    """
+
+    rows: int
+    components: int | None
+    seconds: float
+
+
+class Planner:
+    """Keeps a comparison and a fit within a budget of time.
+
+    Parameters
+    ----------
+    size : Size
+        The whole table.
+    budget : float
+        Seconds for everything.
+    generous : bool
+        Whether the budget was asked for: then half of it may go into tuning every fold.
+    threads : int
+        Searches that run at the same time.
+    folds : int
+        Of every search and of the judgement.
+    speed : float, optional
+        Seconds on this machine over seconds on the reference one; measured when not given.
+    clock : function
+        For tests.
+
+    Examples
+    --------
+    >>> planner = Planner(Size(100_000, 20), budget=120, threads=2, speed=1.0)
+    >>> planner.samples(["leaky", "ramp"])
+    [400, 2000]
+    >>> planner.final("leaky", searched_rows=2000).rows
+    100000
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        budget: float,
+        *,
+        generous: bool = False,
+        threads: int = 1,
+        folds: int = 5,
+        speed: float | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.size = size
+        self.budget = budget
+        self.generous = generous
+        self.threads = max(1, threads)
+        self.folds = folds
+        self.speed = machine_factor() if speed is None else speed
+        self._clock = clock
+        self._start = clock()
+        self._seen: dict[str, float] = {}
+
+    def remaining(self) -> float:
+        """Seconds left of the budget."""
+        return self.budget - (self._clock() - self._start)
+
+    # -- what things cost ------------------------------------------------------------------
+
+    def search_seconds(self, kind: str, rows: int) -> float:
+        """Wall time of one search on one core."""
+        factor = self._seen.get(kind, self.speed)
+        return factor * reference_seconds(kind, rows, self.size, self.folds)
+
+    def fit_seconds(self, kind: str, rows: int) -> float:
+        """Wall time of one fit with known parameters on one core."""
+        return self.search_seconds(kind, rows) * _SEARCH[kind].fit
+
+    def approximate_seconds(self, kind: str, rows: int, components: int) -> float:
+        """Wall time of one fit with an approximate kernel on one core."""
+        base, exponent = _APPROXIMATE[kind]
+        per_problem = base * rows / 1000 * float(components / 300) ** exponent
+        return float(self.speed * per_problem * self.size.problems)
+
+    def approximates(self, kind: str) -> bool:
+        """Whether a kind can be fitted on landmarks."""
+        return kind in _APPROXIMATE
+
+    def observe(self, kind: str, rows: int, seconds: float) -> None:
+        """Learn from a search that was done: later ones are estimated from it."""
+        expected = reference_seconds(kind, rows, self.size, self.folds)
+        self._seen[kind] = max(seconds, 1e-3) / expected
+
+    def together(self, kinds: Sequence[str], rows: int) -> float:
+        """Wall time of the searches of all kinds, and of the judgement of their choices."""
+        searches = [self.search_seconds(kind, rows) for kind in kinds]
+        fits = self.folds * sum(self.fit_seconds(kind, rows) for kind in kinds)
+        return max(max(searches), sum(searches) / self.threads) + fits / self.threads
+
+    # -- what to do ------------------------------------------------------------------------
+
+    def samples(self, kinds: Sequence[str]) -> list[int]:
+        """Rows of the samples to compare the kinds on, growing."""
+        most = min(self.size.rows, MOST_EXACT_ROWS)
+        time_left = (_COMPARING if self.generous else _COMPARING_UNASKED) * self.remaining()
+        affordable = most
+        while affordable > _FIRST_SAMPLE and self.together(kinds, affordable) > time_left:
+            affordable = int(affordable * 0.9)
+        if affordable < self.size.rows:
+            affordable = max(min(affordable, _LAST_SAMPLE), min(_FIRST_SAMPLE, most))
+        worthwhile = len(kinds) > 1 and affordable >= 2 * _FIRST_SAMPLE
+        return [_FIRST_SAMPLE, affordable] if worthwhile else [affordable]
+
+    def tunes_in_folds(self, kinds: Sequence[str], rows: int) -> bool:
+        """Whether there is time to tune every fold of the judgement anew."""
+        searches = [self.search_seconds(kind, rows) for kind in kinds]
+        cost = self.folds * max(max(searches), sum(searches) / self.threads)
+        return cost <= (0.5 * self.remaining() if self.generous else _QUICK)
+
+    def final(self, kind: str, searched_rows: int) -> FinalFit:
+        """How to fit the chosen kind: exactly, on landmarks, or on some of the rows.
+
+        Parameters
+        ----------
+        kind : str
+        searched_rows : int
+            Rows that it has been searched on; a search on all rows is the fitted model.
+        """
+        n = self.size.rows
+        if searched_rows == n:
+            return FinalFit(n, None, 0.0)
+        unhurried = self.generous or n > MOST_TUNING_ROWS
+        share = _FITTING if unhurried else _FITTING_UNASKED
+        left = max(share * self.remaining(), 0.1 * self.budget)
+        exact = self.fit_seconds(kind, n)
+        if (n <= MOST_EXACT_ROWS or kind not in _APPROXIMATE) and exact <= left:
+            return FinalFit(n, None, exact)
+        if kind not in _APPROXIMATE:
+            rows = _shrunk(n, searched_rows, lambda m: self.fit_seconds(kind, m) <= left)
+            return FinalFit(rows, None, self.fit_seconds(kind, rows))
+        for components in COMPONENTS:
+            seconds = self._with_tuning(kind, n, components)
+            if seconds <= left:
+                return FinalFit(n, min(components, n), seconds)
+        few = COMPONENTS[-1]
+        rows = _shrunk(n, searched_rows, lambda m: self._with_tuning(kind, m, few) <= left)
+        return FinalFit(rows, few, self._with_tuning(kind, rows, few))
+
+    def _with_tuning(self, kind: str, rows: int, components: int) -> float:
+        """Seconds of a fit on landmarks, with those that choose its penalty."""
+        tuning = min(rows, MOST_TUNING_ROWS)
+        return self.approximate_seconds(kind, rows, components) + PENALTIES * (
+            self.approximate_seconds(kind, tuning, components)
+        )
+
+    def estimate(self, kinds: Sequence[str], report: bool = False) -> float:
+        """Seconds that everything should take: comparison, fit and report."""
+        sizes = self.samples(kinds)
+        total = sum(self.together(kinds, size) for size in sizes)
+        if self.tunes_in_folds(kinds, sizes[-1]):
+            total += (self.folds - 1) * self.together(kinds, sizes[-1])
+        if sizes[-1] < self.size.rows:
+            total += max(self.final(kind, sizes[-1]).seconds for kind in kinds)
+        if report and "ramp" not in kinds:
+            total += self.search_seconds("ramp", min(sizes[-1], _LAST_SAMPLE))
+        return total
+
+    def sentence(self, kinds: Sequence[str], report: bool = False) -> str:
+        """The plan for people, before the work begins."""
+        rows = self.samples(kinds)[-1]
+        on = "all rows" if rows == self.size.rows else f"a random {rows} of the rows"
+        what = f"comparing {len(kinds)} kinds of models" if len(kinds) > 1 else "tuning the model"
+        later = ""
+        if rows < self.size.rows:
+            later = ", then fitting to " + (
+                "all rows" if self.final(kinds[0], rows).rows == self.size.rows else "more rows"
+            )
+        return (
+            f"{what} on {on}{later}: about {spoken(self.estimate(kinds, report))} "
+            f"(at most {spoken(self.budget)}; change it with --time)"
+        )
+
+
+def _shrunk(rows: int, least: int, affordable: Callable[[int], bool]) -> int:
+    """As many rows as can be afforded, but not fewer than `least`."""
+    while rows > least and not affordable(rows):
+        rows = max(least, int(rows * 0.9))
+    return rows
+
+
+def spoken(seconds: float) -> str:
+    """A length of time for people.
+
+    Examples
+    --------
+    >>> spoken(0.4), spoken(47.2), spoken(200)
+    ('1 s', '47 s', '3 min')
+    """
+    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def reference_seconds(kind: str, rows: int, size: Size, folds: int = 5) -> float:
+    """Seconds of a search on one core of the reference machine.
+
+    Examples
+    --------
+    >>> small, large = (reference_seconds("leaky", n, Size(n, 10)) for n in (1000, 2000))
+    >>> 3 < large / small < 8
+    True
+    """
+    cost = _SEARCH[kind]
+    features = float(np.clip(size.features, *_FEATURES) / 10) ** cost.features_exponent
+    problems = float(size.problems) ** (_PROBLEMS_ONLINE if kind == "online" else _PROBLEMS)
+    growth = cost.rows * float(rows / 1000) ** cost.exponent
+    return float((cost.start + growth * features) * problems * folds / 5)
+
+
+# Processor time of the probe below on the reference machine.
+_REFERENCE_PROBE = 4.3e-3
+
+
+@cache
+def _probe() -> tuple[float, float]:
+    """How much slower this machine is than the reference one, and how busy it is.
+
+    Exponentials of a matrix product, what kernel machines spend their time on, for some fifty
+    milliseconds: the shortest processor time, and the share of wall time that was waiting.
+    """
+    rows = np.random.default_rng(0).standard_normal((600, 40))
+    walls, processor = [], []
+    with one_blas_thread():
+        for _ in range(10):
+            wall, own = time.perf_counter(), time.thread_time()
+            np.exp(-0.01 * (rows @ rows.T) ** 2).sum()
+            walls.append(time.perf_counter() - wall)
+            processor.append(time.thread_time() - own)
+    slower = float(np.clip(min(processor) / _REFERENCE_PROBE, 0.2, 8.0))
+    return slower, float(np.clip(sum(walls) / max(sum(processor), 1e-9), 1.0, 16.0))
+
+
+def processor_factor() -> float:
+    """Processor seconds on this machine over those on the reference one."""
+    return _probe()[0]
+
+
+def machine_factor() -> float:
+    """Wall seconds on this machine, as busy as it is now, over those on the reference one."""
+    slower, busy = _probe()
+    return slower * busy
+
+
+def available_threads(jobs: int) -> int:
+    """Threads that ``jobs`` means: -1 for all that this process may use."""
+    if jobs > 0:
+        return jobs
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

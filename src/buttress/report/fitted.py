@@ -1,0 +1,200 @@
+"""The report of a fitted model: from what the search found to the sections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array
+from buttress.model_selection import Judged, Measure
+from buttress.model_selection.candidates import Request, make_candidate
+from buttress.model_selection.racing import Race
+from buttress.model_selection.titles import TITLES
+from buttress.report.comparing import comparison_section, path_section
+from buttress.report.environment import versions
+from buttress.report.health import data_health
+from buttress.report.pictures import picture
+from buttress.report.sections import ClassTable, Coverage, Report
+from buttress.report.suspected import suspects_section
+from buttress.report.truth import true_labels_section
+from buttress.tables import Table
+from buttress.tables.automatic import Chosen
+
+# Points of the picture; the file would grow, and a screen shows no more.
+_MOST_POINTS = 5000
+
+
+def fit_report(
+    data: str,
+    table: Table,
+    labels: NDArray[Any],
+    chosen: Chosen,
+    *,
+    measure: Measure,
+    request: Request,
+    folds: int,
+) -> Report:
+    """The report of ``buttress fit``; it reuses the searches of the race.
+
+    Parameters
+    ----------
+    data : str
+        Name of the file.
+    table, labels
+        What is in it.
+    chosen : Chosen
+        The model, and how it was chosen.
+    measure : Measure
+        What decided.
+    request : Request
+        What was asked of the candidates.
+    folds : int
+    """
+    found, judged = chosen.race, chosen.judged
+    rows = found.rows
+    searched = table if len(rows) == len(labels) else table.take(rows)
+    encoded = chosen.model.encode(searched)
+    suspects, flagged = suspects_section(
+        _search_of("ramp", found, encoded, labels[rows], request).suspects(
+            encoded, labels[rows], cv=folds
+        ),
+        labels[rows],
+        rows,
+        "ramp classifiers",
+    )
+    loss = measure.estimate(judged)
+    points = np.arange(len(rows))
+    if len(points) > _MOST_POINTS:
+        rng = np.random.default_rng(request.seed)
+        points = np.sort(rng.choice(len(rows), _MOST_POINTS, replace=False))
+    path = None
+    if "leaky" in found.searches:
+        path = path_section(found.searches["leaky"])
+    return Report(
+        title=f"{Path(data).name}: {TITLES[chosen.kind]}",
+        summary=[
+            chosen.why[0].upper() + chosen.why[1:] + ".",
+            f"On rows that it had not seen its {measure.title} is {100 * loss.value:.2f} % "
+            f"(95 % interval {100 * loss.low:.1f} to {100 * loss.high:.1f} %).",
+            _final_sentence(chosen, len(labels)),
+            f"{len(suspects.rows)} of the {len(rows)} labels looked at seem wrong.",
+        ],
+        health=data_health(table, labels),
+        comparison=comparison_section(
+            found.judged, measure, chosen.kind, how_compared(found, folds, len(labels))
+        ),
+        classes=class_table(judged),
+        truth=true_labels_section(judged, measure),
+        path=path,
+        coverage=Coverage.from_answers(
+            judged.true,
+            judged.answers,
+            judged.confidence,
+            measure.d,
+            f"Answers and confidences of {judged.title} on rows it had not seen.",
+        ),
+        suspects=suspects,
+        picture=picture(
+            chosen.model,
+            searched.take(points),
+            encoded[points],
+            labels[rows][points],
+            flagged[points],
+        ),
+        settings={
+            "data": data,
+            "rows": str(len(labels)),
+            "rows compared on": str(len(rows)),
+            "model": TITLES[chosen.kind],
+            "decided by": f"{measure.title} ({measure.meaning})",
+            "cost of no answer d": f"{measure.d:g}",
+            "class weights": _weights_text(request.class_weight),
+            "missing values": str(chosen.model.missing),
+            "folds": str(folds),
+            "seed": str(request.seed),
+            **versions(),
+        },
+    )
+
+
+def how_compared(found: Race, folds: int, n_rows: int) -> str:
+    """On what rows the models were compared, and what the parameters had seen."""
+    sample = "" if len(found.rows) == n_rows else f" of a random sample of {len(found.rows)}"
+    tuned = (
+        "The parameters were chosen anew in every fold."
+        if found.tuned_in_folds
+        else "The parameters were chosen once on all rows compared, which flatters the models that "
+        "have some to choose a little (plain SVC has none)."
+    )
+    dropped = [f"{each.title} was {each.dropped}." for each in found.judged if each.dropped]
+    return " ".join(
+        [
+            f"Each row{sample} was judged by a model that had not seen it ({folds} folds, the "
+            "same for all models).",
+            tuned,
+            *dropped,
+        ]
+    )
+
+
+def class_table(judged: Judged) -> ClassTable:
+    """What became of the held-out rows of every class."""
+    classes = np.unique(judged.true)
+    right = (judged.true == judged.answers) & ~judged.rejected
+    wrong = (judged.true != judged.answers) & ~judged.rejected
+    of = [judged.true == label for label in classes]
+    said = [(judged.answers == label) & ~judged.rejected for label in classes]
+    return ClassTable(
+        names=[str(label) for label in classes],
+        rows=[int(each.sum()) for each in of],
+        right=[int(right[each].sum()) for each in of],
+        wrong=[int(wrong[each].sum()) for each in of],
+        rejected=[int(judged.rejected[each].sum()) for each in of],
+        precision=[
+            float(right[answers].mean()) if answers.any() else float("nan") for answers in said
+        ],
+        model=judged.title,
+    )
+
+
+def _search_of(
+    kind: str, found: Race, encoded: Array, labels: NDArray[Any], request: Request
+) -> Any:
+    """A search of the race, or one made now when that kind took no part."""
+    if kind in found.searches and found.searched_on[kind] == len(labels):
+        return found.searches[kind]
+    if kind in found.searches:
+        # Dropped on a smaller sample: its parameters serve, its rows do not.
+        return replace_rows(found.searches[kind], encoded, labels)
+    plain = replace(request, class_weight=None, scoring=None)
+    return make_candidate(kind, plain).fit(encoded, labels)
+
+
+def replace_rows(search: Any, encoded: Array, labels: NDArray[Any]) -> Any:
+    """The choice of a search, fitted to other rows."""
+    from buttress.model_selection.candidates import settled
+
+    return settled(search).fit(encoded, labels)
+
+
+def _final_sentence(chosen: Chosen, n_rows: int) -> str:
+    final = chosen.final
+    rows = f"all {n_rows} rows" if final.rows == n_rows else f"{final.rows} of {n_rows} rows"
+    kernel = (
+        "the exact kernel"
+        if final.components is None
+        else f"an approximate kernel of {final.components} landmarks"
+    )
+    return f"The saved model was fitted to {rows} with {kernel}."
+
+
+def _weights_text(weight: Any) -> str:
+    if weight is None:
+        return "none"
+    if isinstance(weight, str):
+        return weight
+    return ", ".join(f"{label}: {value:g}" for label, value in weight.items())

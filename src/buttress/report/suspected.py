@@ -1,0 +1,65 @@
+"""The section of labels that look wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import BoolArray, IntArray
+from buttress.noise import LabelSuspects
+from buttress.report.sections import Suspects
+
+
+def suspects_section(
+    found: LabelSuspects, labels: NDArray[Any], rows: IntArray, who: str
+) -> tuple[Suspects, BoolArray]:
+    """The list of rows whose label looks wrong.
+
+    Parameters
+    ----------
+    found : LabelSuspects
+        Of a search, a noise-aware classifier or an audit.
+    labels : array
+        The labels that were looked at.
+    rows : array of int
+        Where these rows stand in the file.
+    who : str
+        The models that judged them, in the plural.
+
+    Returns
+    -------
+    Suspects
+        The section of the report; rows are counted from 1.
+    ndarray of bool
+        Which of the rows are listed.
+    """
+    # The list for a false discovery rate is a cautious one. To look through by hand, as many
+    # rows as labels are wrong at least are shown, and the cautious list is marked in it.
+    listed = found.top(max(len(found.selected), round(found.expected_errors.low)))
+    flagged = np.zeros(len(labels), dtype=bool)
+    flagged[listed] = True
+    surely = set(found.selected.tolist())
+    rate = found.noise_rate
+    section = Suspects(
+        columns=["row", "label", "suggested", "chance wrong", "score", "nearly sure"],
+        rows=[
+            [
+                int(rows[position]) + 1,
+                str(labels[position]),
+                str(found.suggested[position]),
+                round(float(found.probabilities[position]), 3),
+                round(float(found.scores[position]), 4),
+                "yes" if position in surely else "no",
+            ]
+            for position in listed.tolist()
+        ],
+        n_rows=len(rows),
+        how=f"Each row was judged by {who} that had not seen it. About {100 * rate:.0f} % of all "
+        f"labels seem wrong ({100 * rate.low:.0f} to {100 * rate.high:.0f} %); the rows that most "
+        "likely are come first. Chance wrong is the probability that the label is wrong, score "
+        f"its log-odds. {len(surely)} of the rows are nearly sure: among those about "
+        f"{100 * found.asked:.0f} % false alarms are allowed.",
+    )
+    return section, flagged

@@ -1,0 +1,222 @@
+"""Why a label is doubted: nearest rows of other classes, features that speak against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array, IntArray
+from buttress.tables.encoder import TableEncoder
+from buttress.tables.table import Table, is_missing, is_number, text_of
+
+# Text columns with more values than this are shown, and take no part in distances.
+_MOST_CATEGORIES = 50
+# Signs from which a value is shown as a text of its own, below the tables.
+_LONG_TEXT = 80
+# Rows drawn for class medians of large tables; a median of 20 000 rows is exact enough to show.
+_MEDIAN_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of a row, beside what is usual.
+
+    Attributes
+    ----------
+    name, value : str
+        The value as text; empty when it is missing.
+    usual : dict of str to str
+        For every class the median, or the most frequent value.
+    against : float
+        How much the value speaks against the given label and for the suggested one, in units of
+        the column's spread (numbers) or as a log ratio of shares (categories).
+    """
+
+    name: str
+    value: str
+    usual: dict[str, str]
+    against: float
+
+    @property
+    def long(self) -> bool:
+        """Whether the value is a text that needs room of its own."""
+        return len(self.value) > _LONG_TEXT
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A row that lies near.
+
+    Attributes
+    ----------
+    row : int
+        Its number, counted from 1.
+    label : str
+    distance : float
+        Between the standardised rows.
+    values : dict of str to str
+    """
+
+    row: int
+    label: str
+    distance: float
+    values: dict[str, str]
+
+
+class Evidence:
+    """What stands beside a row when a person judges its label.
+
+    Parameters
+    ----------
+    table : Table
+        All columns but the labels.
+    labels : ndarray of object
+        As written, one per row; None where missing.
+    features : list of str
+        The columns that a model may learn from; the others are only shown.
+
+    Examples
+    --------
+    >>> table = Table({"age": np.array([20.0, 22.0, 70.0, 71.0])})
+    >>> evidence = Evidence(table, np.array(["no", "no", "yes", "no"], dtype=object), ["age"])
+    >>> [n.row for n in evidence.neighbours(3, "yes", 1)]
+    [3]
+    >>> evidence.reason(3, "no", "yes")
+    "nearest 'yes': row 3 (0.041); against 'no': age 71 (usual 22, of 'yes' 70)"
+    """
+
+    def __init__(self, table: Table, labels: NDArray[Any], features: list[str]) -> None:
+        self.table = table
+        self.features = features
+        near = _with_values(Table({n: table[n] for n in features if _few_values(table[n])}))
+        self._encoded: Array = np.zeros((len(table), 1), dtype=np.float32)
+        if near.names:
+            encoded = TableEncoder(missing="impute").fit_transform(near)
+            self._encoded = np.asarray(encoded, dtype=np.float32)
+        self._spread = {n: _spread(table[n]) for n in features if is_number(table[n])}
+        self.update(labels)
+
+    def update(self, labels: NDArray[Any]) -> None:
+        """Take the labels as corrected so far."""
+        self.labels = labels
+        self.classes = sorted({label for label in labels if label is not None})
+        self._rows = {label: np.flatnonzero(labels == label) for label in self.classes}
+        self._usual: dict[str, dict[str, Any]] = {}
+        self._shares: dict[str, dict[str, Counter[Any]]] = {}
+        for label, rows in self._rows.items():
+            drawn = rows[:: max(1, len(rows) // _MEDIAN_ROWS)]
+            self._usual[label] = {n: _usual(v[drawn]) for n, v in self.table.columns.items()}
+            self._shares[label] = {
+                n: Counter(self.table[n][rows]) for n in self.features if n not in self._spread
+            }
+
+    def values(self, row: int) -> dict[str, str]:
+        """Every column of a row, as text."""
+        return {name: shown(values[row]) for name, values in self.table.columns.items()}
+
+    def row(self, row: int, given: str | None, suggested: str | None) -> list[Feature]:
+        """The columns of a row, those that speak against its label first."""
+        found = [
+            Feature(
+                name,
+                shown(values[row]),
+                {label: shown(self._usual[label][name]) for label in self.classes},
+                self._against(name, values[row], given, suggested),
+            )
+            for name, values in self.table.columns.items()
+        ]
+        return sorted(found, key=lambda feature: -feature.against)
+
+    def _against(self, name: str, value: Any, given: str | None, suggested: str | None) -> float:
+        known = given in self._rows and suggested in self._rows and given != suggested
+        if not known or name not in self.features or shown(value) == "":
+            return 0.0
+        assert given is not None
+        assert suggested is not None
+        if name in self._spread:
+            if not np.isfinite(value):
+                return 0.0
+            here, there = self._usual[given][name], self._usual[suggested][name]
+            if not np.isfinite([value, here, there]).all():
+                return 0.0
+            return float((abs(value - here) - abs(value - there)) / self._spread[name])
+        return float(np.log(self._share(name, value, suggested) / self._share(name, value, given)))
+
+    def _share(self, name: str, value: Any, label: str) -> float:
+        """Share of a class with this value, one imagined row with and one without it added."""
+        return float((self._shares[label][name][value] + 1) / (len(self._rows[label]) + 2))
+
+    def neighbours(self, row: int, label: str, k: int = 3) -> list[Neighbour]:
+        """The nearest rows of a class."""
+        among = self._rows.get(label, np.empty(0, dtype=np.intp))
+        among = among[among != row]
+        squares = ((self._encoded[among] - self._encoded[row]) ** 2).sum(axis=1)
+        nearest: IntArray = np.argsort(squares, kind="stable")[:k]
+        return [
+            Neighbour(
+                int(among[i]) + 1, label, float(np.sqrt(squares[i])), self.values(int(among[i]))
+            )
+            for i in nearest
+        ]
+
+    def reason(self, row: int, given: str, suggested: str, k: int = 3) -> str:
+        """In one line: the nearest rows of the suggested class, and what speaks for it."""
+        near = self.neighbours(row, suggested, k)
+        parts = []
+        if near:
+            rows = ", ".join(f"{n.row} ({n.distance:.2g})" for n in near)
+            parts.append(f"nearest {suggested!r}: row{'s' if len(near) > 1 else ''} {rows}")
+        speaking = [f for f in self.row(row, given, suggested) if f.against > 0][:k]
+        if speaking:
+            told = "; ".join(
+                f"{f.name} {f.value} (usual {f.usual[given]}, "
+                f"of {suggested!r} {f.usual[suggested]})"
+                for f in speaking
+            )
+            parts.append(f"against {given!r}: {told}")
+        return "; ".join(parts)
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: six digits, nothing when it is missing."""
+    if value is None:
+        return ""
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return ""
+        return text_of(float(value)) if float(value).is_integer() else f"{value:.6g}"
+    return str(value)
+
+
+def _usual(values: NDArray[Any]) -> Any:
+    if is_number(values):
+        return np.nanmedian(values) if not np.isnan(values).all() else np.nan
+    counts = Counter(value for value in values if value is not None)
+    # Of equally frequent values the first in the alphabet, whatever the order of the rows.
+    return min(counts, key=lambda value: (-counts[value], value)) if counts else None
+
+
+def _spread(values: NDArray[Any]) -> float:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 1.0
+    low, high = np.quantile(known, [0.25, 0.75])
+    return float(high - low) or float(known.std()) or 1.0
+
+
+def _few_values(values: NDArray[Any]) -> bool:
+    return is_number(values) or len(set(values)) <= _MOST_CATEGORIES
+
+
+def _with_values(table: Table) -> Table:
+    """Without the columns that hold nothing, or an infinite number."""
+    kept = {
+        name: values
+        for name, values in table.columns.items()
+        if not is_missing(values).all() and not (is_number(values) and np.isinf(values).any())
+    }
+    return Table(kept)

@@ -1,0 +1,365 @@
+"""A room of the review: its rows, what stands beside each, and the refits in the background."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array, BoolArray
+from buttress.review.corrections import ROW_NUMBER, Correction
+from buttress.review.evidence import Evidence, Feature, Neighbour
+from buttress.review.store import Item, ReviewStore
+from buttress.tables.table import Table
+
+# Rows are queued from this P(wrong) on: below it the advice would be to stop at once.
+QUEUED_FROM = 0.05
+# And at least this many, so that a person can see for themselves.
+QUEUED_LEAST = 20
+# Neighbours shown of every class.
+_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What a judge of labels says of every row.
+
+    Attributes
+    ----------
+    wrong : ndarray
+        Probability that the label is wrong.
+    suggested : ndarray of object
+        The most probable label.
+    order : ndarray of int
+        Positions of the rows, the most valuable to look at first.
+    """
+
+    wrong: Array
+    suggested: NDArray[Any]
+    order: NDArray[np.intp]
+
+
+class Judge(Protocol):
+    """Anything that ranks the labels of a table: `buttress.review.judges` has the usual one."""
+
+    def __call__(self, labels: NDArray[Any]) -> Ranking:
+        """Rank the rows under these labels (text, as written)."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowView:
+    """All that a page shows of one row.
+
+    Attributes
+    ----------
+    item : Item
+    title : str
+    features : list of Feature
+    neighbours : dict of str to list of Neighbour
+        By class.
+    notes : list of str
+        Further facts, one sentence each.
+    """
+
+    item: Item
+    title: str
+    features: list[Feature]
+    neighbours: dict[str, list[Neighbour]]
+    notes: list[str]
+
+
+class Room(Protocol):
+    """What the page needs to know of a room."""
+
+    title: str
+    store: ReviewStore
+    files: Path | None
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Labels to choose from."""
+        ...
+
+    @property
+    def busy(self) -> str:
+        """What happens in the background, for people; empty when nothing does."""
+        ...
+
+    def view(self, item: Item) -> RowView:
+        """What stands beside a row."""
+        ...
+
+    def decided(self) -> None:
+        """Called after every decision and undo."""
+        ...
+
+    def corrections(self) -> list[Correction]:
+        """The labels decided, as corrections of what was given."""
+        ...
+
+
+def corrections_of(store: ReviewStore, key_column: str) -> list[Correction]:
+    """What the review in a store has decided, in order; kept labels are included."""
+    deciding = {decision.item: decision for decision in store.decisions()}
+    outcomes = store.outcomes()
+    found = []
+    for number, decision in deciding.items():
+        item = store.item(number)
+        if number in outcomes and item.given is not None:
+            found.append(
+                Correction(
+                    item.key,
+                    item.given,
+                    outcomes[number],
+                    decision.reviewer,
+                    decision.at,
+                    decision.note,
+                    key_column,
+                )
+            )
+    return found
+
+
+class SuspectRoom:
+    """The rows of a training table whose labels are doubted.
+
+    Parameters
+    ----------
+    store : ReviewStore
+    table : Table
+        All columns but the labels.
+    labels : ndarray of object
+        As written; None where missing (those rows are never asked about).
+    judge : Judge
+    title : str
+    features : list of str
+        The columns that speak for or against a label; the others are only shown.
+    keys : sequence of str, optional
+        One for every row; its number when not given.
+    key_column : str
+        What the keys are.
+    every : int
+        Decisions between two refits.
+    top : int, optional
+        Rows to review in all; by default those that are wrong with probability .05 or more.
+    files : Path, optional
+        Folder of the images that columns name.
+    """
+
+    def __init__(
+        self,
+        store: ReviewStore,
+        table: Table,
+        labels: NDArray[Any],
+        judge: Judge,
+        *,
+        title: str,
+        features: list[str],
+        keys: Sequence[str] | None = None,
+        key_column: str = ROW_NUMBER,
+        every: int = 20,
+        top: int | None = None,
+        files: Path | None = None,
+    ) -> None:
+        self.store = store
+        self.title = title
+        self.files = files
+        self.every = every
+        self.top = top
+        self.key_column = key_column
+        self._labels = labels
+        self._judge = judge
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._refit: threading.Thread | None = None
+        self._failed = ""
+        self.evidence = Evidence(table, self._current(), features)
+        if store.counts()["open"] == 0 and not store.decisions():
+            self._fill(judge(labels))
+        self._seen = store.version()
+        self._ranked = self._current()
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Labels to choose from."""
+        return sorted({label for label in self._labels if label is not None})
+
+    @property
+    def busy(self) -> str:
+        """What happens in the background."""
+        if self._refit is not None and self._refit.is_alive():
+            return "The model is learning your decisions; the queue will reorder."
+        return self._failed
+
+    def view(self, item: Item) -> RowView:
+        """The row's values beside the class medians, and its nearest rows."""
+        classes = [item.given, item.suggested] if item.given != item.suggested else [item.given]
+        return RowView(
+            item,
+            f"Row {item.id + 1}" + (f" ({item.key})" if self.key_column != ROW_NUMBER else ""),
+            self.evidence.row(item.id, item.given, item.suggested),
+            {c: self.evidence.neighbours(item.id, c, _NEIGHBOURS) for c in classes if c},
+            [],
+        )
+
+    def corrections(self) -> list[Correction]:
+        """The labels decided."""
+        return corrections_of(self.store, self.key_column)
+
+    # -- the ranking -----------------------------------------------------------------------
+
+    def _fill(self, ranking: Ranking) -> None:
+        priority = _priority(ranking.order)
+        known = np.array([label is not None for label in self._labels])
+        queued = self._queued(ranking, known, 0)
+        self.store.add(
+            (
+                row,
+                str(row + 1) if self._keys is None else self._keys[row],
+                self._labels[row],
+                ranking.suggested[row],
+                float(ranking.wrong[row]),
+                float(priority[row]),
+                bool(queued[row]),
+                None,
+            )
+            for row in np.flatnonzero(known).tolist()
+        )
+
+    def _queued(self, ranking: Ranking, free: BoolArray, n_done: int) -> BoolArray:
+        """Which of the rows nobody has looked at are in the queue."""
+        queued = np.zeros(len(free), dtype=bool)
+        order = ranking.order[free[ranking.order]]
+        if self.top is not None:
+            queued[order[: max(0, self.top - n_done)]] = True
+            return queued
+        queued[order[: max(0, QUEUED_LEAST - n_done)]] = True
+        return queued | (free & (ranking.wrong >= QUEUED_FROM))
+
+    def _current(self) -> NDArray[Any]:
+        """The labels as corrected so far."""
+        labels = self._labels.copy()
+        for row, label in self.store.outcomes().items():
+            labels[row] = label
+        return labels
+
+    def decided(self) -> None:
+        """Start a refit in the background when enough has been decided since the last."""
+        with self._lock:
+            version = self.store.version()
+            if sum(version) - sum(self._seen) < self.every:
+                return
+            if self._refit is not None and self._refit.is_alive():
+                return
+            self._seen = version
+            self._refit = threading.Thread(target=self._rank_again, daemon=True)
+            self._refit.start()
+
+    def wait(self) -> None:
+        """Wait for the refit in the background, if there is one."""
+        if self._refit is not None:
+            self._refit.join()
+
+    def _rank_again(self) -> None:
+        labels = self._current()
+        if np.array_equal(labels, self._ranked):
+            return  # all labels were kept: the model has nothing new to learn
+        try:
+            ranking = self._judge(labels)
+        except Exception as error:  # the review goes on with the order it has
+            self._failed = f"The queue was not reordered: {error}"
+            return
+        self._failed = ""
+        decided = self.store.given_where_decided()
+        free = np.array([label is not None for label in self._labels])
+        free[list(decided)] = False
+        queued = self._queued(ranking, free, len(decided))
+        priority = _priority(ranking.order)
+        self.store.rescore(
+            (
+                ranking.suggested[row],
+                float(ranking.wrong[row]),
+                float(priority[row]),
+                bool(queued[row]),
+                row,
+            )
+            for row in np.flatnonzero(free).tolist()
+        )
+        self.evidence.update(labels)
+        self._ranked = labels
+
+
+def _priority(order: NDArray[np.intp]) -> Array:
+    """Larger for the rows to look at first."""
+    priority = np.empty(len(order))
+    priority[order] = np.arange(len(order), 0, -1)
+    return priority
+
+
+class RefusalRoom:
+    """Rows that a running model would not answer.
+
+    Parameters
+    ----------
+    store : ReviewStore
+    classes : sequence of str
+    title : str
+    learned : callable
+        Called after every decision.
+    """
+
+    files: Path | None = None
+
+    def __init__(
+        self,
+        store: ReviewStore,
+        classes: Sequence[str],
+        *,
+        title: str,
+        learned: Callable[[], str],
+    ) -> None:
+        self.store = store
+        self.title = title
+        self._classes = list(classes)
+        self._learned = learned
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Labels to choose from."""
+        return self._classes
+
+    @property
+    def busy(self) -> str:
+        """How the model does."""
+        return self._learned()
+
+    def view(self, item: Item) -> RowView:
+        """The values that were sent, and the margin."""
+        content = json.loads(item.content or "{}")
+        features = [Feature(str(n), str(v), {}, 0.0) for n, v in content.get("row", {}).items()]
+        return RowView(item, f"Refused row {item.id}", features, {}, content.get("notes", []))
+
+    def decided(self) -> None:
+        """The service collects the labels by itself."""
+
+    def corrections(self) -> list[Correction]:
+        """The labels decided, for what the model would have answered."""
+        return corrections_of(self.store, "refused row")
+
+
+__all__ = [
+    "Judge",
+    "Ranking",
+    "RefusalRoom",
+    "Room",
+    "RowView",
+    "SuspectRoom",
+    "corrections_of",
+]

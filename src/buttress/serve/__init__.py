@@ -1,0 +1,1 @@
+"""Models over HTTP: prediction, explanation, and learning that survives a crash."""

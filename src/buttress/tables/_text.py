@@ -1,0 +1,148 @@
+"""Tables from files of text: CSV with a header, or one JSON object per line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from buttress.tables._columns import Kinds
+from buttress.tables.grammar import (
+    Malformed,
+    csv_rows,
+    delimiter_of,
+    field_label,
+    header_names,
+    json_fields,
+    refuse_nul,
+    to_label,
+)
+from buttress.tables.table import Table, TableError
+
+# A header longer than this is no header.
+_HEADER = 10_000_000
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says what a file is, without the one of its compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def csv_names(path: Path, decimal: str) -> list[str]:
+    """The columns of a CSV file."""
+    with _opened(path) as file:
+        return _csv_header(path, file, decimal)[0]
+
+
+def jsonl_names(path: Path) -> list[str]:
+    """The fields of a file of JSON lines, in the order in which they come."""
+    with _opened(path) as file:
+        names: dict[str, None] = {}
+        for _, record in _records(path, file):
+            names.update(dict.fromkeys(record))
+    if not names:
+        raise TableError(f"{path}: the file is empty")
+    return list(names)
+
+
+def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any]:
+    """Names of the columns, and the reader behind them."""
+    start = file.readline(_HEADER)
+    file.seek(0)
+    reader = csv_rows(_clean(path, file), delimiter_of(start, decimal))
+    try:
+        return header_names(next(reader, [])), reader
+    except Malformed as reason:
+        raise TableError(f"{path}: {reason}") from None
+
+
+def iter_csv(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
+    """Blocks of rows of a CSV file."""
+    with _opened(path) as file:
+        names, reader = _csv_header(path, file, kinds.decimal)
+        n_read = 0
+        while True:
+            rows, lines = _csv_block(path, reader, len(names), block_rows)
+            if not rows:
+                break
+            n_read += len(rows)
+            cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+            yield kinds.table(cells, lines, to_label)
+        if n_read == 0:
+            raise TableError(f"{path}: the file has a header but no rows")
+
+
+def iter_jsonl(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
+    """Blocks of rows of a file of JSON lines; a field that a line has not is missing."""
+    names = jsonl_names(path)
+    with _opened(path) as file:
+        records = _records(path, file)
+        while block := list(islice(records, block_rows)):
+            lines = [line for line, _ in block]
+            cells = {name: [record.get(name) for _, record in block] for name in names}
+            yield kinds.table(cells, lines, field_label)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """The text of a file; whatever is wrong with it ends as a `TableError`."""
+    try:
+        if path.suffix.lower() == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as unpacked:
+                yield unpacked
+        else:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                yield file
+    except UnicodeDecodeError:
+        raise TableError(f"{path}: not a text file in UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise TableError(f"{path}: the compressed file is damaged") from None
+    except csv.Error as error:
+        raise TableError(f"{path}: not a CSV file: {error}") from None
+
+
+def _clean(path: Path, file: IO[str]) -> Iterator[str]:
+    """The lines of a file, none of which may hold a NUL byte."""
+    for number, line in enumerate(file, start=1):
+        try:
+            refuse_nul(line)
+        except Malformed as reason:
+            raise TableError(f"{path}, line {number}: {reason}") from None
+        yield line
+
+
+def _csv_block(
+    path: Path, reader: Any, width: int, block_rows: int
+) -> tuple[list[list[str]], list[int]]:
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for row in reader:
+        if not row or (len(row) == 1 < width and not row[0].strip()):
+            continue  # a blank line, as editors leave at the end
+        if len(row) != width:
+            raise TableError(
+                f"{path}, line {reader.line_num}: {len(row)} fields, the header has {width}"
+            )
+        rows.append(row)
+        lines.append(reader.line_num)
+        if len(rows) == block_rows:
+            break
+    return rows, lines
+
+
+def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json_fields(line)
+        except Malformed as reason:
+            raise TableError(f"{path}, line {number}: {reason}") from None

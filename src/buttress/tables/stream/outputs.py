@@ -1,0 +1,146 @@
+"""Lines written by a stream: begun when there is something to say, taken up where they stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from buttress._files import is_special, replacing
+
+
+class StreamChanged(ValueError):
+    """A file of an interrupted run is not as the run left it; nothing was written."""
+
+
+class Lines:
+    """Lines written to a file that a resumed run can cut back, or to standard output.
+
+    A new file is begun beside its place and renamed into it with the first lines: until a run
+    has something to write, what was there before stays.
+
+    Parameters
+    ----------
+    path : Path or None
+        None is standard output.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.file: BinaryIO | None = None
+        self.size = 0
+        self._written = hashlib.sha256()
+
+    def write(self, lines: list[str]) -> None:
+        """Add lines; they are in the file when the call returns."""
+        if not lines:
+            return
+        data = ("\n".join(lines) + "\n").encode()
+        if self.file is None:
+            self._begin(data)
+        else:
+            self.file.write(data)
+            self.file.flush()
+        self._written.update(data)
+        self.size += len(data)
+
+    def _begin(self, data: bytes) -> None:
+        if self.path is None:
+            self.file = sys.stdout.buffer
+        elif is_special(self.path):
+            self.file = self.path.open("wb")
+        else:
+            with replacing(self.path) as file:
+                file.write(data)
+            self.file = self.path.open("r+b")
+            self.file.seek(0, os.SEEK_END)
+            return
+        self.file.write(data)
+        self.file.flush()
+
+    def sync(self) -> None:
+        """Have everything on disk."""
+        if self.file is not None and self.path is not None and not is_special(self.path):
+            os.fsync(self.file.fileno())
+
+    def close(self, *, make: bool = True, whole: bool = False) -> None:
+        """The end.
+
+        Parameters
+        ----------
+        make : bool
+            Whether a file without a line is made too.
+        whole : bool
+            Whether what an interrupted `write` has left half done is cut off.
+        """
+        if self.path is None:
+            return
+        if self.file is None and make:
+            self._begin(b"")
+        if self.file is not None:
+            if whole and not is_special(self.path):
+                self.file.truncate(self.size)
+            self.file.close()
+
+    # -- an interrupted run ------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """How much was written, and a fingerprint of it."""
+        return {"size": self.size, "sha256": self._written.hexdigest()}
+
+    def check(self, state: Mapping[str, Any], is_own: Callable[[str], bool]) -> None:
+        """Raise unless the file begins with what was written, and goes on as the run would.
+
+        Parameters
+        ----------
+        state : mapping
+            From `state`, at the last checkpoint.
+        is_own : callable
+            Whether a line behind that is one that the run may have written before it stopped.
+
+        Raises
+        ------
+        StreamChanged
+        """
+        size = int(state["size"])
+        if self.path is None or size == 0:
+            return
+        if is_special(self.path):
+            raise StreamChanged(f"{self.path} is no file: what was written there cannot be checked")
+        if not self.path.exists():
+            raise StreamChanged(f"{self.path} is missing: the run has written {size} bytes to it")
+        written = hashlib.sha256()
+        with self.path.open("rb") as file:
+            while (got := file.tell()) < size:
+                chunk = file.read(min(size - got, 1 << 20))
+                if not chunk:
+                    raise StreamChanged(
+                        f"{self.path} was cut: it has {got} of the {size} bytes that were written"
+                    )
+                written.update(chunk)
+            if written.hexdigest() != state["sha256"]:
+                raise StreamChanged(f"{self.path} is not what the run has written, or was changed")
+            # Written between the last checkpoint and the end of the process: done again. The
+            # last line may be half of one.
+            for line in file.read().split(b"\n")[:-1]:
+                if not is_own(line.decode("utf-8", errors="replace")):
+                    raise StreamChanged(
+                        f"{self.path} has lines behind those of the run: {line[:60]!r}"
+                    )
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on behind the last checkpoint: what was written after it goes."""
+        self.size = int(state["size"])
+        if self.path is None or self.size == 0:
+            return
+        with self.path.open("rb") as file:
+            left = self.size
+            while chunk := file.read(min(left, 1 << 20)):
+                self._written.update(chunk)
+                left -= len(chunk)
+        self.file = self.path.open("r+b")
+        self.file.truncate(self.size)
+        self.file.seek(self.size)

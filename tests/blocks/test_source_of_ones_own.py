@@ -1,0 +1,126 @@
+"""A source of blocks is one file that registers itself: Zarr groups, added here."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import buttress
+from buttress.blocks.base import ArrayBlocks, BlockSource, take_rows
+from buttress.blocks.sources import as_blocks, is_blocks
+
+zarr = pytest.importorskip("zarr")
+
+SOURCE = '''
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+from buttress.blocks.base import Block, LocalBlocks, working_dtype
+
+
+class ZarrBlocks(LocalBlocks):
+    """A group whose array `X` has the rows; a chunk is a block."""
+
+    from_files = True
+
+    def __init__(self, path, target=None):
+        self.group = zarr.open_group(str(path), mode="r")
+        self.target = target
+
+    @classmethod
+    def opens(cls, X):
+        return isinstance(X, (str, Path)) and Path(X).suffix == ".zarr"
+
+    @classmethod
+    def open(cls, X, y, weight, columns):
+        return cls(X, y)
+
+    @property
+    def n_rows(self):
+        return self.group["X"].shape[0]
+
+    @property
+    def n_features(self):
+        return self.group["X"].shape[1]
+
+    @property
+    def dtype(self):
+        return working_dtype(self.group["X"].dtype)
+
+    @property
+    def starts(self):
+        return np.arange(0, self.n_rows, self.group["X"].chunks[0])
+
+    def read(self, index):
+        start = int(self.starts[index])
+        rows = slice(start, start + self.group["X"].chunks[0])
+        y = None if self.target is None else self.group[self.target][rows]
+        X = np.asarray(self.group["X"][rows], dtype=self.dtype)
+        return Block(X, y, None, start, f"chunk {index}")
+'''
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(210, 3))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=210) > 0).astype(int)
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Path]:
+    """A Zarr group of seven chunks, and the source's module imported."""
+    place = tmp_path / "rows.zarr"
+    made = zarr.open_group(str(place), mode="w")
+    for name, values, chunks in (("X", X, (30, 3)), ("label", Y, (30,))):
+        made.create_array(name, shape=values.shape, dtype=values.dtype, chunks=chunks)[:] = values
+    file = tmp_path / "zarr_blocks.py"
+    file.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("zarr_blocks", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["zarr_blocks"] = module
+    before = list(BlockSource.registered)
+    spec.loader.exec_module(module)
+    yield place
+    BlockSource.registered[:] = before
+    del sys.modules["zarr_blocks"]
+
+
+def test_a_path_finds_the_source_that_opens_it(group: Path) -> None:
+    assert is_blocks(group)
+    source = as_blocks(group, "label")
+    assert type(source).__name__ == "ZarrBlocks"
+    assert [len(block) for block in source.map(lambda block: block)] == [30] * 7
+    picked = take_rows(source, np.array([0, 29, 30, 209]))
+    np.testing.assert_array_equal(picked.X, X[[0, 29, 30, 209]])
+    np.testing.assert_array_equal(picked.y, Y[[0, 29, 30, 209]])
+    # other paths are those of Parquet and Arrow files
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        as_blocks(group.with_suffix(".parquet"), "label")
+
+
+@pytest.mark.parametrize("name", ["LeakyHockeyStickClassifierCV", "RampClassifier"])
+def test_estimators_fit_and_answer_from_it(group: Path, name: str) -> None:
+    options = {"alphas": 5, "cv": 3} if name.endswith("CV") else {}
+    model = getattr(buttress, name)(approximation="nystroem", n_components=20, **options)
+    model.fit(group, "label")
+    arrays = getattr(buttress, name)(approximation="nystroem", n_components=20, **options)
+    arrays.fit(ArrayBlocks(X, Y, block_size=50), None)
+    np.testing.assert_allclose(model.decision_function(group), arrays.decision_function(X))
+    np.testing.assert_array_equal(model.predict(group), arrays.predict(X))
+
+
+def test_workers_of_a_cluster_read_it(group: Path) -> None:
+    pytest.importorskip("dask")
+    from buttress.blocks.dask import DaskBlocks
+
+    source = as_blocks(group, "label")
+    far = DaskBlocks(source)
+    assert not far.is_local
+    np.testing.assert_array_equal(take_rows(far, np.arange(100, 120)).X, X[100:120])

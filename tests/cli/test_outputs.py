@@ -1,0 +1,199 @@
+"""No command destroys what it reads, or what was there before its work could succeed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from buttress._files import FileClash, Part, held_by_one, refuse_clashes, replacing, sweep
+from buttress.cli import main
+
+pytest.importorskip("skops")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{rng.normal() + 2 * (i % 2):.3f},{rng.normal():.3f},{'np'[i % 2]}\n" for i in range(40)
+    ]
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(rows))
+    (tmp_path / "link.csv").symlink_to(tmp_path / "rows.csv")
+    os.link(tmp_path / "rows.csv", tmp_path / "hard.csv")
+    (tmp_path / "up").symlink_to(tmp_path)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "absent.csv")
+    (tmp_path / "old.txt").write_text("precious")
+    from sklearn.svm import SVC
+
+    import buttress
+    from buttress.tables import TableClassifier, read_table
+
+    model = TableClassifier(SVC(), target="y").fit(read_table(tmp_path / "rows.csv"))
+    buttress.save(model, tmp_path / "model.skops")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() or path.is_dir()
+        if not path.is_dir()
+    }
+
+
+CLASHES = [
+    "stream {dir}/rows.csv -t y -o {dir}/rows.csv",
+    "stream {dir}/rows.csv -t y -o {dir}/link.csv",
+    "stream {dir}/link.csv -t y -o {dir}/hard.csv",
+    "stream {dir}/rows.csv -t y -o {dir}/up/rows.csv",
+    "stream {dir}/rows.csv -t y --rejects {dir}/hard.csv",
+    "stream {dir}/rows.csv -t y --checkpoint {dir}/x --out {dir}/x",
+    "stream {dir}/rows.csv -t y --checkpoint {dir}/absent.csv --out {dir}/nowhere",
+    "stream {dir}/rows.csv -t y --checkpoint {dir}/x --rejects {dir}/up/x",
+    "stream {dir}/rows.csv -t y --key a --label-stream {dir}/old.txt --out {dir}/old.txt",
+    "fit {dir}/rows.csv -t y -o {dir}/rows.csv",
+    "fit {dir}/rows.csv -t y -o {dir}/hard.csv",
+    "fit {dir}/link.csv -t y -o {dir}/m.skops --report {dir}/rows.csv",
+    "fit {dir}/rows.csv -t y -o {dir}/m --report {dir}/m",
+    "fit {dir}/rows.csv -t y -o {dir}/m --report {dir}/up/m",
+    "compare {dir}/rows.csv -t y --report {dir}/link.csv",
+    "predict {dir}/model.skops {dir}/rows.csv -o {dir}/rows.csv",
+    "predict {dir}/model.skops {dir}/rows.csv -o {dir}/up/model.skops",
+    "export {dir}/model.skops --onnx {dir}/model.skops",
+    "apply {dir}/rows.csv {dir}/old.txt -o {dir}/link.csv",
+    "apply {dir}/rows.csv {dir}/old.txt -o {dir}/old.txt",
+    "suspects {dir}/rows.csv -t y -o {dir}/hard.csv",
+]
+
+
+@pytest.mark.parametrize("line", CLASHES)
+def test_an_output_that_is_an_input_or_another_output_is_refused(folder, capsys, line):
+    before = contents(folder)
+    assert main([word.replace("{dir}", str(folder)) for word in line.split()]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "--" in error
+    assert contents(folder) == before
+
+
+IMPOSSIBLE = [
+    "stream {dir}/rows.csv -t nothing -o {dir}/old.txt",
+    "stream {dir}/rows.csv -t y --features a,zz -o {dir}/old.txt",
+    "stream {dir}/rows.csv -t y --classes n,n --features a,b -o {dir}/old.txt",
+    "stream {dir}/rows.csv -t y --kernel nothing --features a,b -o {dir}/old.txt",
+    "stream {dir}/model.skops -t y --format csv -o {dir}/old.txt --rejects {dir}/old.txt2",
+    "fit {dir}/rows.csv -t nothing -o {dir}/old.txt",
+    "fit {dir}/rows.csv -t a -o {dir}/old.txt",
+    "predict {dir}/model.skops {dir}/model.skops -o {dir}/old.txt",
+    "predict {dir}/rows.csv {dir}/rows.csv -o {dir}/old.txt",
+    "export {dir}/rows.csv --onnx {dir}/old.txt",
+]
+
+
+@pytest.mark.parametrize("line", IMPOSSIBLE)
+def test_work_that_cannot_be_done_touches_nothing(folder, capsys, line):
+    before = contents(folder)
+    assert main([word.replace("{dir}", str(folder)) for word in line.split()]) in (1, 2)
+    assert contents(folder) == before
+
+
+def test_a_directory_of_inputs_protects_its_files(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "0.parquet").write_text("x")
+    with pytest.raises(FileClash, match="a file of the input"):
+        refuse_clashes([tmp_path / "parts"], {"-o": tmp_path / "parts" / "0.parquet"})
+    refuse_clashes([tmp_path / "parts"], {"-o": tmp_path / "parts" / "new.skops"})
+    refuse_clashes(["/dev/stdin"], {"-o": "/dev/null", "--report": "/dev/null"})
+
+
+def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "real").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "deep" / "real")
+    with replacing(link, "w") as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "deep" / "real").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "link"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    with replacing(pipe, "w") as file:
+        file.write("hello")
+    assert reader.communicate(timeout=20)[0] == b"hello"
+    assert pipe.is_fifo()
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_nothing_else(tmp_path):
+    target = tmp_path / "state"
+    code = (
+        "import os, sys; from buttress._files import Part; part = Part(sys.argv[1]);"
+        "os.write(part.descriptor, b'half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    for name in (".state.abc", "state.buttress-part", ".state.x.y.buttress-part"):
+        (tmp_path / name).write_text("a user's own")
+    running = Part(target)  # of a process that lives: must stay
+    with replacing(target, "w") as file:
+        file.write("whole")
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert Path(running.name).name in left
+    assert len(left) == 5
+    running.close()
+    assert sweep(target) == []
+    assert target.read_text() == "whole"
+
+
+def test_a_block_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+    target = tmp_path / "file"
+    target.write_text("old")
+
+    def interrupted():
+        with replacing(target, "w") as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert target.read_text() == "old"
+
+
+def test_a_lock_is_for_one_and_is_taken_over_from_the_dead(tmp_path):
+    target = tmp_path / "state"
+    with (
+        held_by_one(target, "busy"),
+        pytest.raises(BlockingIOError, match="busy"),
+        held_by_one(target, "busy"),
+    ):
+        raise AssertionError("two had it")
+    code = (
+        "import os, sys; from buttress._files import held_by_one\n"
+        "with held_by_one(sys.argv[1], 'busy'): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    with held_by_one(target, "busy"):
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space") as caught, replacing(tmp_path / "f") as file:
+        file.write(b"x")
+    assert caught.value.filename == str(tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []

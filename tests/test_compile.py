@@ -1,0 +1,121 @@
+"""Compiling: where compiled code is kept, and what is said about it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import buttress
+from buttress import _compilation, _compile
+from buttress.cli import main
+from buttress.warm_up import FAMILIES, warm_up
+
+LOOP = """
+from buttress._compile import compiled
+@compiled()
+def twice(x):
+    return 2 * x
+assert twice(3) == 6
+"""
+
+
+@pytest.fixture
+def clean_environment(monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+
+
+def run_script(folder: Path, home: Path, prelude: str = "") -> subprocess.CompletedProcess[str]:
+    script = folder / "script.py"
+    script.write_text(prelude + LOOP)
+    source = Path(buttress.__file__).parents[1]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "PYTHONPATH": str(source),
+    }
+    return subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+# What Numba finds where the sources' folder, or every folder, cannot be written. (The tests may
+# run as a user to whom no folder is closed.)
+NO_SOURCES = """
+from numba.core import caching
+caching.InTreeCacheLocator.from_function = classmethod(lambda *_: None)
+"""
+NOWHERE = (
+    NO_SOURCES
+    + """
+caching.UserWideCacheLocator.from_function = classmethod(lambda *_: None)
+"""
+)
+
+
+def test_code_goes_to_the_users_cache_and_that_is_said_once(tmp_path, clean_environment):
+    first = run_script(tmp_path, tmp_path / "home", NO_SOURCES)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.count("compiled code is kept in") == 1
+    second = run_script(tmp_path, tmp_path / "home", NO_SOURCES)
+    assert second.returncode == 0
+    assert "compiled code" not in second.stderr
+
+
+def test_without_any_cache_code_runs_and_the_remedy_is_named(tmp_path, clean_environment):
+    run = run_script(tmp_path, tmp_path / "home", NOWHERE)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("NUMBA_CACHE_DIR") == 1
+
+
+def test_other_faults_of_the_compiler_are_not_hidden(monkeypatch):
+    def broken(**options):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(_compile.numba, "njit", broken)
+    with pytest.raises(RuntimeError, match="something else"):
+        _compile.compiled()(lambda x: x)
+
+
+def test_compilations_are_counted_and_shown_on_a_terminal(capsys):
+    with _compilation.watching(live=True) as watch:
+        _compile.compiled(cache=False)(lambda x: x + 1)(1.0)
+    assert watch.functions == 1
+    assert watch.seconds > 0
+    assert "compiling <lambda>" in capsys.readouterr().err
+    watch.seconds = 2.0
+    assert "warm-up" in watch.summary()
+    with _compilation.watching(live=False) as watch:
+        pass
+    assert watch.summary() == ""
+
+
+def test_a_family_that_is_not_there_is_refused_before_anything_is_compiled(capsys):
+    with pytest.raises(ValueError, match="unknown family 'rampe'"):
+        warm_up(["rampe"])
+    assert main(["warm-up", "rampe"]) == 2
+    assert "unknown family 'rampe'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_second_warm_up_compiles_nothing(family):
+    list(warm_up([family]))
+    assert [functions for _, functions, _ in warm_up([family])] == [0]
+
+
+def test_the_command_says_what_it_did(capsys):
+    assert main(["warm-up", "ramp", "--json"]) == 0
+    assert '"family": "ramp"' in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_new_process_finds_the_compiled_code(family, tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [shutil.which("buttress") or "buttress", "warm-up", family, "--json"]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert '"functions": 0' in again.stdout
