@@ -189,11 +189,10 @@ def global_maximum(K, y, sigma, gamma, beta):
     n = len(y)
     shared = share_matrix(K)
     codes = np.random.default_rng(0).integers(2**62, size=n)
-    draw = Draw(shared.K, shared.root, shared.ridge, y, sigma, gamma, codes)
-    c, u, path = np.zeros(n), np.empty(n), np.empty(0)
-    seen = np.zeros(2**n + 2, dtype=np.int64)
+    draw = Draw(shared, y, sigma, gamma, codes)
+    c, u, seen = np.zeros(n), np.empty(n), set()
     return max(
-        climb(draw, beta, 1e-12, np.array(bits), c, u, seen, path)[0]
+        climb(draw, beta, 1e-12, np.array(bits), c, u, seen)[0]
         for bits in itertools.product([False, True], repeat=n)
     )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UncertaintySetClassifierCV,
         cross_validate_reject,
     )
+    from buttress.noise import LabelAudit, NoiseAwareClassifier
     from buttress.persistence import load, save
 
 _HOME = {
@@ -55,6 +56,8 @@ _HOME = {
     "MinimaxProbabilityMachine": "classifiers",
     "RademacherSelector": "model_selection",
     "cross_validate_reject": "model_selection",
+    "LabelAudit": "noise",
+    "NoiseAwareClassifier": "noise",
     "save": "persistence",
     "load": "persistence",
 }
@@ -67,9 +70,11 @@ __all__ = [
     "GeneralizedHingeClassifier",
     "KernelPegasos",
     "KernelPerceptron",
+    "LabelAudit",
     "LeakyHockeyStickClassifier",
     "LeakyHockeyStickClassifierCV",
     "MinimaxProbabilityMachine",
+    "NoiseAwareClassifier",
     "Norma",
     "PARampClassifier",
     "RademacherSelector",

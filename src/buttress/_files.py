@@ -16,6 +16,8 @@ from typing import IO, Any
 _UNFINISHED = ".buttress-part"
 # Those of this process, for an exit that runs no `finally`.
 _open_now: set[str] = set()
+# What this process has put in its place.
+_published: list[str] = []
 # What a write says of the disk rather than of whatever else the block was doing.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
@@ -109,6 +111,7 @@ class Part:
                 self._close_descriptor()
             os.replace(self.name, self.target)
             self.published = True
+            _published.append(self.shown)
             _open_now.discard(self.name)
             _sync_directory(self.target.parent)
 
@@ -123,6 +126,16 @@ class Part:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+def published() -> list[str]:
+    """The files that this process has replaced or made, in order and once each."""
+    return list(dict.fromkeys(_published))
+
+
+def forget_published() -> None:
+    """Begin a new list for `published`."""
+    _published.clear()
 
 
 def remove_unfinished() -> None:

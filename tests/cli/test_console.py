@@ -83,9 +83,12 @@ def test_every_kind_of_error_ends_as_one_line(capsys, monkeypatch, error, code, 
 
 def test_the_list_of_commands_is_of_those_that_exist():
     group = typer.main.get_command(_app.app)
-    assert set(group.list_commands(None)) <= set(_app.COMMANDS)
+    names = group.list_commands(None)
+    assert names[:3] == ["demo", "fit", "predict"]
+    assert names[3:] == sorted(names[3:])
     assert group.get_command(None, "nothing") is None
-    assert group.get_command(None, "fit").help == _app.COMMANDS["fit"]
+    for name in names:
+        assert len(group.get_command(None, name).help) > 10, name
 
 
 def test_one_fold_has_no_interval_and_nothing_answered_no_accuracy():

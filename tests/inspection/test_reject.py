@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from buttress import ChowRejector, DoubleRampClassifier
+from buttress import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
 from buttress.inspection import RejectRegionDisplay, RiskCoverageDisplay
 from buttress.metrics import area_under_risk_coverage
 
@@ -82,3 +82,17 @@ def test_curve_of_an_estimator_is_that_of_its_confidence(moons):
     assert "DoubleRampClassifier" in display.line_.get_label()
     again = RiskCoverageDisplay(display.coverage, display.risk).plot()
     assert again.ax_.get_legend() is None
+
+
+def test_several_models_share_axes_and_have_bands():
+    X, y = make_moons(200, noise=0.35, random_state=0)
+    models = {C: DoubleHingeClassifier(C=C).fit(X[:100], y[:100]) for C in (0.1, 10.0)}
+    drawn = RiskCoverageDisplay.compare(models, X[100:], y[100:], confidence=0.8)
+    assert drawn[0].ax_ is drawn[1].ax_
+    assert [one.band_ is not None for one in drawn] == [True, True]
+    plain = RiskCoverageDisplay.compare(list(models.values()), X, y, confidence=None)
+    assert plain[0].band_ is None
+    names = [text.get_text() for text in plain[0].ax_.get_legend().get_texts()]
+    assert names[0].startswith("DoubleHingeClassifier 1, area")
+    with pytest.raises(ValueError, match="estimators is empty"):
+        RiskCoverageDisplay.compare({}, X, y)

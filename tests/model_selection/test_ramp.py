@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
-from buttress.classifiers.label_noise import NoiseRates
+from buttress.noise.core.class_noise import ClassNoise
 from buttress.solvers.hinge.ramp import solve_ramp
 
 
@@ -72,8 +72,8 @@ def test_other_scorers_take_the_best_score():
 def test_weights_that_raise_the_error_they_should_lower_are_dropped(monkeypatch):
     """With so small a penalty the heavier label would take every row."""
     X, y = make_moons(200, noise=0.1, random_state=0)
-    wrong = NoiseRates(np.array([0.0, 0.3]), np.array([0.01, 0.01]))
-    monkeypatch.setattr(ramp_search, "noise_rates", lambda *_: wrong)
+    wrong = ClassNoise(np.array([0.0, 0.3]), log_bayes_factor=20.0)
+    monkeypatch.setattr(ramp_search, "class_noise", lambda *_: wrong)
     options = {"ss": [-np.inf], "gammas": [1.0], "random_state": 0}
     small = RampClassifierCV(Cs=[1e-3], **options).fit(X, y)
     assert small.noise_weights_ == {0: 1.0, 1: 1.0}

@@ -27,11 +27,10 @@ def global_maximum(K, y, sigma, gamma, beta):
     n = len(y)
     shared = share_matrix(K)
     codes = np.random.default_rng(0).integers(2**62, size=n)
-    draw = Draw(shared.K, shared.root, shared.ridge, y, sigma, gamma, codes)
-    c, u, path, best = np.zeros(n), np.empty(n), np.empty(0), -np.inf
-    seen = np.zeros(2**n + 2, dtype=np.int64)
+    draw = Draw(shared, y, sigma, gamma, codes)
+    c, u, best, seen = np.zeros(n), np.empty(n), -np.inf, set()
     for bits in itertools.product([False, True], repeat=n):
-        best = max(best, climb(draw, beta, 1e-12, np.array(bits), c, u, seen, path)[0])
+        best = max(best, climb(draw, beta, 1e-12, np.array(bits), c, u, seen)[0])
     return best
 
 
@@ -125,12 +124,12 @@ def test_the_objective_never_falls_along_the_iteration(kind, seed, gamma, beta):
     K, y, sigma = sample(kind, 15, seed)
     shared = share_matrix(K)
     rng = np.random.default_rng(seed)
-    draw = Draw(shared.K, shared.root, shared.ridge, y, sigma, gamma, rng.integers(2**62, size=15))
-    path, u = np.full(50, np.nan), np.empty(15)
-    pattern, seen = rng.random(15) < 0.5, np.zeros(99, dtype=np.int64)
+    draw = Draw(shared, y, sigma, gamma, rng.integers(2**62, size=15))
+    path, u = [], np.empty(15)
+    pattern, seen = rng.random(15) < 0.5, set()
     J, W, R, gap, steps = climb(draw, beta, 1e-12, pattern, np.zeros(15), u, seen, path)
-    values = path[:steps]
-    assert np.all(np.diff(values) >= -1e-10 * max(1, abs(J)))
+    assert len(path) == steps
+    assert np.all(np.diff(path) >= -1e-10 * max(1, abs(J)))
     assert gap < 1e-9
     assert J == pytest.approx(objective(K, y, sigma, gamma, beta, y * u, W), abs=1e-10)
     assert R == pytest.approx(J + beta * W, abs=1e-10)

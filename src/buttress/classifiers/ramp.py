@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
@@ -13,8 +14,11 @@ from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
-from buttress.classifiers.suspects import LabelSuspects, disagreement, find_suspects
 from buttress.classifiers.training import TrainingSet
+from buttress.noise.core.crossfit import held_out_scores, make_folds
+from buttress.noise.core.estimate import check_share
+from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
 
@@ -225,10 +229,30 @@ class RampClassifier(ApproximationMixin, BaseKernelClassifier):
         Returns
         -------
         LabelSuspects
-            Scores, estimated noise rate, the selected rows and their estimated false discovery
-            rate.
+            Probabilities, suggested labels, noise rates with intervals, and the rows named.
+
+        See Also
+        --------
+        buttress.LabelAudit : The same with any classifiers, several at once, and groups.
+
+        Notes
+        -----
+        One Gram matrix, its width fixed from all rows, serves all folds and repeats (an
+        approximate machine is fitted to the rows of every fold).
         """
-        return find_suspects(self, X, y, cv=cv, fdr=fdr)
+        check_share("fdr", fdr)
+        machine = clone(self)
+        data = machine._training_set(X, y)
+        labels = data.classes[data.codes]
+        folds = make_folds(cv, "auto", data.X, labels, None, self.random_state)
+        rows = data.X
+        if self.approximation is None and self.kernel != "precomputed":
+            kernel = self._make_kernel(data)
+            rows = np.asarray(kernel(data.X, data.X))
+            machine = clone(self).set_params(kernel="precomputed")
+        scores = held_out_scores(machine, rows, labels, folds, n_jobs=self.n_jobs)
+        noise = fit_label_noise(scores[:, None], labels)
+        return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, "(0, inf)")

@@ -251,6 +251,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                 tol=self._tolerance(data),
                 max_iter=int(self.max_iter),
                 method="conic" if self.solver == "conic" else "newton",
+                storage=data.X.dtype,
             )
             for target in work.targets.T
         ]

@@ -37,8 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from buttress.cli._app import run
 
-    code = run(list(sys.argv[1:] if arguments is None else arguments))
-    interrupt = sys.modules.get("buttress.cli._interrupt")
-    if arguments is None and interrupt is not None and interrupt.Interrupted.happened:
-        interrupt.leave_at_once(code)
+    if arguments is not None:
+        return run(list(arguments))
+    from buttress.cli._interrupt import ending_soon, leave
+
+    with ending_soon() as pressed:
+        code = run(sys.argv[1:])
+    if pressed.is_set():
+        leave("", code)
     return code

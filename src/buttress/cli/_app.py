@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pkgutil
+import re
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,62 +13,78 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from buttress import cli
+from buttress._files import forget_published
 from buttress._version import __version__
+from buttress._words import did_you_mean
 from buttress.cli._console import CommandError, warn_in_one_line
+from buttress.cli._interrupt import Interrupted, what_is_left
 
-COMMANDS = {
-    "demo": "Compare the models on data with flipped labels; no file needed.",
-    "fit": "Fit a model to a CSV or Parquet file and save it.",
-    "predict": "Label the rows of a file with a saved model.",
-    "compare": "Compare all models on a file under label noise.",
-    "suspects": "List the labels of a file that are probably wrong.",
-    "review": "Open a page on which people check the suspect labels.",
-    "apply": "Write a table with the corrections of a review applied.",
-    "serve": "Answer, and learn, over HTTP.",
-    "inspect": "Show what is inside a saved model.",
-    "export": "Convert a saved model to ONNX.",
-    "stream": "Answer and learn row by row from a stream.",
-    "reproduce": "Run a table or figure of a paper again.",
-    "datasets": "List or fetch the benchmark data sets.",
-    "warm-up": "Compile the solvers beforehand: for images and CI.",
-}
+# Shown first in ``--help``; the others follow by name.
+_FIRST = ("demo", "fit", "predict")
 
 # Typer carries its own copy of click, or uses the one installed, depending on its version;
 # these are the classes it raises.
 _UsageError: Any = typer.BadParameter.__base__
 _ClickError: Any = _UsageError.__base__
 
-_INTERRUPTED = "interrupted; no output file was changed"
+
+def commands() -> dict[str, str]:
+    """Every command with the line that says what it does.
+
+    A command is a module of ``buttress.cli`` without an underscore before its name
+    (``warm_up`` is the command ``warm-up``). Its line is the first of its docstring, which is
+    read without importing it: ```buttress name``: what it does``.
+    """
+    found = {
+        info.name.replace("_", "-"): info.name
+        for info in pkgutil.iter_modules(cli.__path__)
+        if not info.name.startswith("_")
+    }
+    order = sorted(found, key=lambda name: (name not in _FIRST, name))
+    order.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    return {name: _summary(found[name]) for name in order}
 
 
-def _available() -> list[str]:
-    return [name for name in COMMANDS if find_spec(_module(name)) is not None]
-
-
-def _module(command: str) -> str:
-    return f"buttress.cli.{command.replace('-', '_')}"
+def _summary(module: str) -> str:
+    spec = find_spec(f"buttress.cli.{module}")
+    line = ""
+    if spec is not None and spec.origin is not None:
+        with open(spec.origin, encoding="utf-8") as file:
+            line = file.readline()
+    said = re.match(r'"""``buttress [a-z-]+``: (.+?)\.?(""")?$', line.strip())
+    return said[1][0].upper() + said[1][1:] + "." if said else ""
 
 
 class LazyGroup(TyperGroup):
-    """Lists the commands from a table; imports the one that runs."""
+    """Finds the commands by the names of their modules; imports the one that runs."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names in the order of use, not of the alphabet."""
-        return _available()
+        """Their names."""
+        return list(commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Name and summary only: enough for the list in ``--help``."""
-        if cmd_name not in _available():
-            return None
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+        summary = commands().get(cmd_name)
+        return None if summary is None else TyperCommand(cmd_name, help=summary)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
         name, _, rest = super().resolve_command(ctx, args)
         if name is None:
             raise AssertionError("a group without resilient parsing resolves a name or raises")
-        command = typer.main.get_command(import_module(_module(name)).app)
+        module = import_module(f"buttress.cli.{name.replace('-', '_')}")
+        command: Any = typer.main.get_command(module.app)
         command.name = name
+        invoke = command.invoke
+
+        def invoke_to_its_end(context: Any) -> Any:
+            try:
+                return invoke(context)
+            except KeyboardInterrupt as error:  # or Typer would turn it into a bare number
+                raise Interrupted(what_is_left(error)) from None
+
+        command.invoke = invoke_to_its_end
         # A command is part of a group here; completion is not its own to install.
         command.params = [
             parameter
@@ -109,20 +127,25 @@ def run(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = warn_in_one_line
         try:
+            forget_published()
             code = int(app(arguments, prog_name="buttress", standalone_mode=False) or 0)
-            return _report(_INTERRUPTED, 1) if code == 130 else code
+            return _report(what_is_left(), 1) if code == 130 else code
+        except Interrupted as error:
+            return _report(str(error), 1)
         except _UsageError as error:
             if not arguments or type(error).__name__ == "NoArgsIsHelpError":
                 typer.echo(error.format_message())
                 return 2
             where = error.ctx.command_path if error.ctx is not None else "buttress"
             # Our own messages name what is wrong; the prefix would only push it to the right.
-            message = error.format_message().removeprefix("Invalid value: ")
+            message = _with_suggestion(error).removeprefix("Invalid value: ")
             return _report(message, 2, hint=f"see '{where} --help'")
         except _ClickError as error:
             return _report(error.format_message(), 1)
-        except (typer.Abort, KeyboardInterrupt):
-            return _report(_INTERRUPTED, 1)
+        except (typer.Abort, KeyboardInterrupt) as error:
+            return _report(what_is_left(error), 1)
+        except BrokenPipeError:
+            return _without_a_reader()
         except CommandError as error:
             return _report(str(error), error.code)
         except OSError as error:
@@ -135,6 +158,28 @@ def run(arguments: list[str]) -> int:
             known = isinstance(error, (ValueError, ImportError))
             kind = "" if known else f"{type(error).__name__}: "
             return _report(f"{kind}{error}", 1)
+
+
+def _with_suggestion(error: Any) -> str:
+    """The message of wrong use, with what may have been meant by a word that is unknown."""
+    message = str(error.format_message()).replace("Value error, ", "").rstrip(".")
+    unknown = getattr(error, "option_name", None)
+    if type(error).__name__ == "NoSuchOption" and unknown is not None:
+        options = [name for each in error.ctx.command.params for name in each.opts]
+        return f"No such option: {unknown}{did_you_mean(unknown, options)}"
+    command = re.fullmatch(r"No such command '(.*)'.*", message)
+    if command:
+        return f"No such command {command[1]!r}{did_you_mean(command[1], commands())}"
+    choice = re.search(r"'([^']*)' is not one of (.*)$", message)
+    return message + (
+        did_you_mean(choice[1], re.findall(r"'([^']*)'", choice[2])) if choice else ""
+    )
+
+
+def _without_a_reader() -> int:
+    """Whoever read the output has enough of it (``| head``): nothing to say, nobody to say it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 1
 
 
 def _describe_os_error(error: OSError) -> str:

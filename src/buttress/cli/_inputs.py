@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress._files import FileClash, is_special, refuse_clashes
+from buttress._words import did_you_mean
 from buttress.cli._console import CommandError
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def read_data(
     from buttress.tables import read_table
     from buttress.tables.encoder import refuse_missing
     from buttress.tables.grammar import class_labels
-    from buttress.tables.table import did_you_mean, is_missing, listed
+    from buttress.tables.table import is_missing, listed
 
     table = read_table(existing_file(path), target=target, text=names(categorical), decimal=decimal)
     if target not in table.columns:
@@ -259,9 +260,9 @@ def _check_classes(
 
 def load_model(path: Path) -> tuple[Any, dict[str, Any]]:
     """A saved model, or that of a stream's checkpoint, with the description of its file."""
+    existing_file(path, "model file")
     from buttress.classifiers.online.checkpoint import describe_checkpoint, is_checkpoint
 
-    existing_file(path, "model file")
     if is_checkpoint(path):
         from buttress.tables.stream import model_of_checkpoint
 

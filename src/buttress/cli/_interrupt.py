@@ -1,95 +1,77 @@
-"""Long work that Ctrl-C ends at once, with the truth about what was written."""
+"""Ctrl-C ends the program within two seconds, whatever it is doing, and says what it leaves."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from buttress.cli._console import CommandError
+from buttress._files import published, remove_unfinished
 
-Result = TypeVar("Result")
-
-# How often the waiting thread looks for a signal; also on platforms whose waits ignore them.
-_LOOK = 0.2
+# Seconds that the program has to end by itself; a compiled loop that runs longer is not waited for.
+_PATIENCE = 1.2
 
 
-class Interrupted(CommandError):
-    """The user pressed Ctrl-C; threads that cannot be stopped may still be at work.
-
-    Attributes
-    ----------
-    happened : bool
-        Of the class: whether it was ever raised, so that the program ends without waiting.
-    """
-
-    happened = False
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        Interrupted.happened = True
+class Interrupted(Exception):
+    """Ctrl-C, with the sentence that says what was written."""
 
 
-class Progress:
-    """What a command has written so far, for the sentence after Ctrl-C."""
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-
-    def sentence(self) -> str:
-        """What holds now."""
-        if not self.written:
-            return "interrupted; no output file was changed"
-        return f"interrupted; written before that: {', '.join(self.written)}"
+def what_is_left(error: BaseException | None = None) -> str:
+    """What an interrupted command has written; an error that knows better says it itself."""
+    if error is not None and str(error):
+        return str(error)
+    files = published()
+    if not files:
+        return "interrupted; no output file was changed"
+    shown = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    return f"interrupted; written before that: {shown}"
 
 
-def interruptible(work: Callable[[], Result], progress: Progress) -> Result:
-    """Do the work in a thread of its own, while this one waits for its end or for Ctrl-C.
+@contextmanager
+def ending_soon() -> Iterator[threading.Event]:
+    """A block, the whole program, that ends soon after Ctrl-C even inside a compiled loop.
 
-    Compiled solvers look at no signal, and a pool of threads is waited for when it is closed;
-    a thread that only waits hears Ctrl-C at once.
+    Python looks at signals between two steps of its own, which a compiled loop does not take.
+    The system's part of the signal writes a byte to a pipe at once; a thread waits for it.
 
-    Parameters
-    ----------
-    work : callable
-    progress : Progress
-        What the message says was written.
-
-    Raises
+    Yields
     ------
-    Interrupted
-        After Ctrl-C. `leave_at_once` then ends the process without waiting for the work.
+    Event
+        Set once Ctrl-C was pressed: then threads may still be at work, and `leave` is the end.
     """
-    outcome: dict[str, Any] = {}
-
-    def run() -> None:
-        try:
-            outcome["result"] = work()
-        except BaseException as error:
-            outcome["error"] = error
-
+    pressed, finished = threading.Event(), threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        return work()
-    thread = threading.Thread(target=run, name="buttress work", daemon=True)
+        yield pressed
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while byte := os.read(reading, 1):
+            if byte[0] == signal.SIGINT:
+                pressed.set()
+                if not finished.wait(_PATIENCE):
+                    leave(what_is_left(), 1)
+
+    threading.Thread(target=watch, daemon=True, name="buttress-interrupt").start()
     try:
-        thread.start()
-        while thread.is_alive():
-            thread.join(_LOOK)
-    except KeyboardInterrupt:
-        raise Interrupted(progress.sentence()) from None
-    if "error" in outcome:
-        raise outcome["error"]
-    result: Result = outcome["result"]
-    return result
+        yield pressed
+    finally:
+        finished.set()
+        signal.set_wakeup_fd(before)
+        with suppress(OSError):
+            os.close(writing)
 
 
-def leave_at_once(code: int) -> None:
-    """End the process now: no half-written file stays, and no thread is waited for."""
-    from buttress._files import remove_unfinished
-
+def leave(message: str, code: int) -> None:
+    """End the process now: its threads, its temporary files, and nothing else."""
     remove_unfinished()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    if message:
+        os.write(2, f"buttress: {message}\n".encode())
     os._exit(code)

@@ -55,12 +55,16 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def measure_of(metric: Metric | None, d: float | None) -> Any:
-    """The measure that decides: the cost when one of no answer is given, else the error."""
+def measure_of(metric: Metric | None, d: float | None, abstains: bool = False) -> Any:
+    """The measure that decides: the cost when one of no answer is given, else the error.
+
+    A model that abstains is judged by the cost in any case: its error alone would count the rows
+    that it leaves unanswered as if it had answered them.
+    """
     from buttress.model_selection import Measure
 
     if metric is None:
-        metric = Metric.accuracy if d is None else Metric.cost
+        metric = Metric.accuracy if d is None and not abstains else Metric.cost
     return Measure(metric.value, d=0.2 if d is None else d)
 
 

@@ -11,7 +11,6 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
-from buttress.cli._interrupt import Progress, interruptible
 from buttress.cli._models import Metric, check_cost, class_weights_of, measure_of
 from buttress.model_selection.titles import TITLES
 
@@ -88,7 +87,7 @@ def compare(
         weights = class_weights_of(class_weight, read.labels)
         if weights is not None:
             kinds = [kind for kind in kinds if takes_class_weight(kind)]
-        measure = measure_of(metric, d)
+        measure = measure_of(metric, d, "reject" in kinds)
         request = Request(
             d=measure.d,
             seed=seed,
@@ -96,13 +95,11 @@ def compare(
             scoring=measure.scoring(len(read.classes)),
         )
 
-        def work() -> list[list[Judged]]:
-            return [
-                _judge(read, kinds, rate, repeats, folds, request, str(missing), jobs, say)
-                for rate in rates
-            ]
-
-        table = _table(interruptible(work, Progress()), measure, 1.0 / (folds - 1))
+        results = [
+            _judge(read, kinds, rate, repeats, folds, request, str(missing), jobs, say)
+            for rate in rates
+        ]
+        table = _table(results, measure, 1.0 / (folds - 1))
         _print(say, table, rates, measure.title)
         if report is not None:
             from buttress.report import noise_report, write_report

@@ -9,7 +9,6 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
-from buttress.cli._interrupt import Progress, interruptible
 from buttress.cli._models import (
     Approximation,
     Metric,
@@ -118,7 +117,6 @@ def fit(
             data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say
         )
         return
-    progress = Progress()
     with limit_threads(jobs):
         read = read_data(
             data,
@@ -130,52 +128,44 @@ def fit(
             decimal=decimal,
         )
         weights = class_weights_of(class_weight, read.labels)
-        measure = measure_of(metric, d)
+        measure = measure_of(metric, d, model is Model.reject)
         kinds = _kinds(model, measure.name == "cost", approximation, weights is not None)
         say.say(_describe(data, read))
-
-        def choose() -> Chosen:
-            return _choose(
-                read,
-                kinds,
-                measure,
-                weights,
-                target=target,
-                missing=str(missing),
-                folds=folds,
-                seed=seed,
-                jobs=jobs,
-                budget=budget,
-                generous=time is not None,
-                target_coverage=target_coverage,
-                approximation=approximation,
-                report=report is not None,
-                say=say,
-            )
-
-        chosen = interruptible(choose, progress)
+        chosen = _choose(
+            read,
+            kinds,
+            measure,
+            weights,
+            target=target,
+            missing=str(missing),
+            folds=folds,
+            seed=seed,
+            jobs=jobs,
+            budget=budget,
+            generous=time is not None,
+            target_coverage=target_coverage,
+            approximation=approximation,
+            report=report is not None,
+            say=say,
+        )
         chosen.model.ignore = names(ignore)
         _print_comparison(say, chosen, measure)
         say.say(_quality(chosen, measure))
         _save(chosen, read, measure, out, missing=str(missing), folds=folds, seed=seed)
-        progress.written.append(str(out))
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
             from buttress.model_selection.candidates import Request
             from buttress.report import fit_report, write_report
 
             asked = Request(d=measure.d, seed=seed, folds=folds, class_weight=weights, scoring=None)
-            page = interruptible(
-                lambda: fit_report(
-                    str(data),
-                    read.table,
-                    read.labels,
-                    chosen,
-                    measure=measure,
-                    request=asked,
-                    folds=folds,
-                ),
-                progress,
+            page = fit_report(
+                str(data),
+                read.table,
+                read.labels,
+                chosen,
+                measure=measure,
+                request=asked,
+                folds=folds,
             )
             write_report(page, report)
             say.say(f"wrote {report}")

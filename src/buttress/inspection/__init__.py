@@ -8,7 +8,7 @@ _HOME = {
     "PathDisplay": "path",
     "RademacherDisplay": "rademacher",
     "RejectRegionDisplay": "reject",
-    "RiskCoverageDisplay": "reject",
+    "RiskCoverageDisplay": "risk_coverage",
     "StreamDisplay": "stream",
     "UncertaintySetDisplay": "uncertainty_sets",
 }

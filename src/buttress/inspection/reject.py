@@ -1,4 +1,4 @@
-"""Pictures of rejection: where no answer is given, and what it buys."""
+"""The plane of two features with the region where no answer is given."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.metrics import area_under_risk_coverage, risk_coverage_curve
-from buttress.metrics.scorer import answers, confidence_scores, final_step
+from buttress.metrics.scorer import answers, final_step
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
 
@@ -224,146 +223,6 @@ class RejectRegionDisplay:
             )
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.legend(title="class (hollow: rejected)", loc="best")
-        return self
-
-
-class RiskCoverageDisplay:
-    """Error rate among the answered rows against the share of rows answered.
-
-    Parameters
-    ----------
-    coverage, risk : arrays
-        As from `buttress.metrics.risk_coverage_curve`.
-    area : float, optional
-        The area under the curve, for the legend.
-    name : str, optional
-        Name of the classifier, for the legend.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
-    line_ : matplotlib Line2D
-        The curve.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> display = RiskCoverageDisplay.from_predictions([1, 0, 1], [1, 0, 0], [0.9, 0.8, 0.1])
-    >>> display.line_.get_ydata().round(2).tolist()
-    [0.0, 0.0, 0.33]
-    """
-
-    def __init__(
-        self, coverage: Array, risk: Array, area: float | None = None, name: str | None = None
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.area = area
-        self.name = name
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y: Any,
-        pred: Any,
-        score: Any,
-        *,
-        sample_weight: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_options: Any,
-    ) -> RiskCoverageDisplay:
-        """Draw the curve of given answers and confidences.
-
-        Parameters
-        ----------
-        y, pred, score, sample_weight
-            As in `buttress.metrics.risk_coverage_curve`.
-        name : str, optional
-        ax : matplotlib Axes, optional
-        **line_options
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        coverage, risk, _ = risk_coverage_curve(y, pred, score, sample_weight=sample_weight)
-        area = area_under_risk_coverage(y, pred, score, sample_weight=sample_weight)
-        return cls(coverage, risk, area, name).plot(ax=ax, **line_options)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_options: Any,
-    ) -> RiskCoverageDisplay:
-        """Draw the curve of a fitted classifier on the rows `X`.
-
-        The confidence is half the distance of the two largest scores (the absolute score for
-        two classes), or the largest probability where there are no scores.
-
-        Parameters
-        ----------
-        estimator : fitted classifier
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like, optional
-        name : str, optional
-            Default the class name.
-        ax : matplotlib Axes, optional
-        **line_options
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        return cls.from_predictions(
-            y,
-            estimator.predict(X),
-            confidence_scores(estimator, X),
-            sample_weight=sample_weight,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            **line_options,
-        )
-
-    def plot(self, ax: Any = None, **line_options: Any) -> RiskCoverageDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **line_options
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        self
-        """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
-        self.ax_, self.figure_ = ax, ax.figure
-        area = "" if self.area is None else f"area {self.area:.4f}"
-        label = ", ".join(part for part in (self.name, area) if part)
-        options = {"drawstyle": "steps-post", "label": label or None} | line_options
-        (self.line_,) = ax.plot(self.coverage, self.risk, **options)
-        ax.set(xlabel="share of rows answered", ylabel="error rate among them", xlim=(0, 1))
-        if options["label"]:
-            ax.legend(loc="best")
         return self
 
 

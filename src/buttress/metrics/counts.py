@@ -77,7 +77,7 @@ def reject_risk(
     value = float(w @ (d * worse + (1 - d) * outcome.wrong) / w.sum())
     if confidence is None:
         return value
-    level = 0.5 + 0.5 * _checked_confidence(confidence)
+    level = 0.5 + 0.5 * checked_confidence(confidence)
     low_a, high_a = _interval(worse, w, level)
     low_e, high_e = _interval(outcome.wrong, w, level)
     return Estimate(value, d * low_a + (1 - d) * low_e, d * high_a + (1 - d) * high_e)
@@ -109,7 +109,7 @@ def rejection_rate(
     if isinstance(rejected, np.ma.MaskedArray):
         rejected = np.ma.getmaskarray(rejected)
     rejected = _booleans(rejected)
-    return _share(rejected, _weights(sample_weight, len(rejected)), confidence)
+    return _share(rejected, row_weights(sample_weight, len(rejected)), confidence)
 
 
 def accepted_accuracy(
@@ -150,7 +150,7 @@ def accepted_accuracy(
         )
         if confidence is None:
             return float("nan")
-        _checked_confidence(confidence)
+        checked_confidence(confidence)
         return Estimate(float("nan"), 0.0, 1.0)
     return _share(~outcome.wrong[kept], outcome.weight[kept], confidence)
 
@@ -159,6 +159,14 @@ class _Outcome(NamedTuple):
     wrong: BoolArray  # answered, and wrongly
     rejected: BoolArray
     weight: Array
+
+
+def share_estimate(hit: BoolArray, confidence: float) -> Estimate:
+    """The share of hits with its Clopper-Pearson interval; NaN in (0, 1) without rows."""
+    if len(hit) == 0:
+        return Estimate(float("nan"), 0.0, 1.0)
+    ones = np.ones(len(hit))
+    return Estimate(float(hit.mean()), *_interval(hit, ones, checked_confidence(confidence)))
 
 
 def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outcome:
@@ -175,7 +183,7 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
             f"Mix of label input types (string and number): {first!r} in y, {answer!r} in pred."
         )
     wrong = np.asarray(y != pred, dtype=bool) & answered
-    return _Outcome(wrong, rejected, _weights(sample_weight, len(y)))
+    return _Outcome(wrong, rejected, row_weights(sample_weight, len(y)))
 
 
 def _are_text(labels: Any) -> bool:
@@ -192,7 +200,7 @@ def _booleans(rejected: Any) -> BoolArray:
     return np.asarray(values, dtype=bool)
 
 
-def _weights(sample_weight: Any, n: int) -> Array:
+def row_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
     weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
@@ -203,7 +211,7 @@ def _weights(sample_weight: Any, n: int) -> Array:
     return weight
 
 
-def _checked_confidence(confidence: float) -> float:
+def checked_confidence(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r} is out of range: expected a number in (0, 1).")
     return float(confidence)
@@ -213,7 +221,7 @@ def _share(hit: BoolArray, weight: Array, confidence: float | None) -> float | E
     value = float(weight @ hit / weight.sum())
     if confidence is None:
         return value
-    return Estimate(value, *_interval(hit, weight, _checked_confidence(confidence)))
+    return Estimate(value, *_interval(hit, weight, checked_confidence(confidence)))
 
 
 def _interval(hit: BoolArray, weight: Array, level: float) -> tuple[float, float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
 
 from buttress._arrays import Array
-from buttress.metrics.counts import row_outcomes
+from buttress.metrics.bootstrap import RANKED, bootstrap_ranked
+from buttress.metrics.counts import Estimate
+from buttress.metrics.ranking import RankedRows
 
 
 def risk_coverage_curve(
@@ -50,22 +51,36 @@ def risk_coverage_curve(
     >>> coverage.round(2).tolist(), risk.round(2).tolist()
     ([0.33, 0.67, 1.0], [0.0, 0.0, 0.33])
     """
-    thresholds, weight, wrong = _levels(y, pred, score, sample_weight)
-    covered = np.cumsum(weight)
-    return covered / covered[-1], np.cumsum(wrong) / covered, thresholds
+    rows = RankedRows.of(y, pred, score, sample_weight)
+    weight, wrong = rows.counts()
+    seen = weight > 0
+    covered = np.cumsum(weight[seen])
+    return covered / covered[-1], np.cumsum(wrong[seen]) / covered, rows.levels[seen]
 
 
-def area_under_risk_coverage(y: Any, pred: Any, score: Any, *, sample_weight: Any = None) -> float:
+def area_under_risk_coverage(
+    y: Any,
+    pred: Any,
+    score: Any,
+    *,
+    sample_weight: Any = None,
+    confidence: float | None = None,
+    random_state: Any = 0,
+) -> float | Estimate:
     """The area under the risk-coverage curve; smaller is better.
 
     Parameters
     ----------
     y, pred, score, sample_weight
         As in `risk_coverage_curve`.
+    confidence : float in (0, 1), optional
+        Level of a bootstrap interval; no interval when None.
+    random_state : int, RandomState or None, default=0
+        For the bootstrap.
 
     Returns
     -------
-    float
+    float or Estimate
         The mean over all coverages of the error rate among the accepted rows, between 0 and
         1; it equals the error rate when the confidence says nothing.
 
@@ -81,7 +96,15 @@ def area_under_risk_coverage(y: Any, pred: Any, score: Any, *, sample_weight: An
     >>> area_under_risk_coverage([1, 1, 1, 1], [1, 1, 0, 0], [3.0, 3.0, 3.0, 3.0])
     0.5
     """
-    _, weight, wrong = _levels(y, pred, score, sample_weight)
+    rows = RankedRows.of(y, pred, score, sample_weight)
+    if confidence is not None:
+        return bootstrap_ranked(_area, rows, confidence, random_state)
+    return _area(*rows.counts())
+
+
+def _area(weight: Array, wrong: Array) -> float:
+    seen = weight > 0
+    weight, wrong = weight[seen], wrong[seen]
     before = np.cumsum(weight) - weight
     wrong_before = np.cumsum(wrong) - wrong
     area = float(wrong.sum())
@@ -90,15 +113,4 @@ def area_under_risk_coverage(y: Any, pred: Any, score: Any, *, sample_weight: An
     return float(np.clip(area / weight.sum(), 0.0, 1.0))
 
 
-def _levels(y: Any, pred: Any, score: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-    """The distinct confidences from the largest down, with their weight and their errors."""
-    outcome = row_outcomes(y, np.ma.getdata(pred), None, sample_weight)
-    score = np.asarray(column_or_1d(score), dtype=np.float64)
-    check_consistent_length(outcome.wrong, score)
-    if len(score) == 0 or np.isnan(score).any():
-        raise ValueError("score must hold at least one number and no NaN.")
-    kept = outcome.weight > 0
-    values, level = np.unique(-score[kept], return_inverse=True)
-    weight = np.bincount(level, weights=outcome.weight[kept])
-    wrong = np.bincount(level, weights=(outcome.weight * outcome.wrong)[kept])
-    return -values, np.asarray(weight, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+RANKED[area_under_risk_coverage] = _area

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import BaseKernelClassifier
-from buttress.classifiers.label_noise import noise_rates
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
-from buttress.classifiers.suspects import LabelSuspects, predictions
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
 from buttress.model_selection._results import Metadata
 from buttress.model_selection._search import SearchMixin
+from buttress.noise.core.class_noise import class_noise
+from buttress.noise.core.suspects import LabelSuspects
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 # Candidates within this many standard errors of the best accuracy count as equally good.
@@ -106,11 +106,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     Uniform noise leaves the best boundary where it is. When the label of class 1 is wrong with
     probability r_1 and that of class 0 with r_0, the share of given labels 1 on the clean
     boundary is ``(1 - r_1 + r_0) / 2``, not one half, and training on the labels as given moves
-    the boundary towards the noisier class. The rates are estimated from the held-out scores:
-    the share of differing labels where the prediction is most confident. If they differ by more
-    than 0.05 and by more than three standard errors, labels 1 are weighted by ``1 + r_1 - r_0`` and
-    labels 0 by ``1 - r_1 + r_0`` in the final fit, unless that raises the weighted error of the
-    held-out rows.
+    the boundary towards the noisier class. The rates are estimated from the held-out scores by
+    `buttress.noise.fit_label_noise`. If the labels show that they differ, labels 1 are weighted by
+    ``1 + r_1 - r_0`` and labels 0 by ``1 - r_1 + r_0`` in the final fit, unless that raises the
+    weighted error of the held-out rows.
 
     References
     ----------
@@ -283,44 +282,43 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
 
     def _refit_data(self, search: ExactSearch, K: Array, values: dict[str, Any]) -> TrainingSet:
         data = search.data
-        predicted, confidence = self._held_out(search, data, K, values)
-        rates = noise_rates(confidence, predicted, data.codes, len(data.classes))
+        scores = self._held_out(search, data, K, values)
+        found = class_noise(scores, data.codes, data.weight)
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
-        factors = rates.factors if use else np.ones(len(names))
+        factors = found.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
             weighted = replace(data, weight=data.weights * factors[data.codes])
-            again, _ = self._held_out(search, weighted, K, values)
-            if self._as_good(again, predicted, weighted):
+            again = self._held_out(search, weighted, K, values)
+            if self._as_good(again, scores, weighted):
                 data = weighted
             else:
                 factors = np.ones(len(names))
-        self.noise_rates_ = dict(zip(names, rates.rates.tolist(), strict=True))
+        self.noise_rates_ = dict(zip(names, found.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
         return data
 
-    def _as_good(self, new: IntArray, old: IntArray, data: TrainingSet) -> bool:
-        """Whether `new` predictions are as good as `old` ones, by the weighted given labels.
+    def _as_good(self, new: Array, old: Array, data: TrainingSet) -> bool:
+        """Whether `new` scores are as good as `old` ones, by the weighted given labels.
 
         The weights exist to lower this error; where they do not, the rates were wrong.
         """
         weights = data.weights / data.weights.sum()
-        new_error, old_error = (float(weights @ (codes != data.codes)) for codes in (new, old))
+        new_error, old_error = (
+            float(weights @ ((scores[:, 0] > 0) != data.codes)) for scores in (new, old)
+        )
         deviation = np.sqrt(old_error * (1.0 - old_error) / len(new))
         return bool(new_error <= old_error + _AS_GOOD * deviation)
 
     def _held_out(
         self, search: ExactSearch, data: TrainingSet, K: Array, values: dict[str, Any]
-    ) -> tuple[IntArray, Array]:
-        """Class and confidence that the chosen candidate gives to rows it was not trained on."""
-        predicted = np.zeros(len(data.codes), dtype=np.intp)
-        confidence = np.zeros(len(data.codes))
+    ) -> Array:
+        """Scores that the chosen candidate gives to rows it was not trained on."""
+        scores = np.zeros((len(search.labels), data.n_problems))
         for train, test in search.folds:
             model = self._make_estimator(**values).set_params(kernel="precomputed")
             weight = None if data.weight is None else data.weight[train]
             model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
-            scores = model.decision_function(K[np.ix_(test, train)])
-            predicted[test], confidence[test] = predictions(
-                scores[:, None] if scores.ndim == 1 else scores
-            )
-        return predicted, confidence
+            part = model.decision_function(K[np.ix_(test, train)])
+            scores[test] = part.reshape(len(part), -1)
+        return scores

@@ -53,6 +53,7 @@ _OWN = frozenset(
         "buttress.losses.smooth.LogBarrier",
         "buttress.losses.smooth.Logistic",
         "buttress.losses.smooth.TruncatedQuadratic",
+        "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.theory.risk_control.RiskCertificate",
         "buttress.theory.rademacher.RademacherCurve",

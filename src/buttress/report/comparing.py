@@ -40,7 +40,19 @@ def comparison_section(
         What the mark says.
     """
     losses = [measure.estimate(each) for each in judged]
-    extra = {
+    return estimates_section(judged, losses, measure, chosen, how, badge)
+
+
+def estimates_section(
+    judged: Sequence[Judged],
+    losses: Sequence[Estimate],
+    measure: Measure,
+    chosen: str,
+    how: str,
+    badge: str = "chosen",
+) -> Comparison:
+    """The section that compares models, with losses and intervals made elsewhere."""
+    extra: dict[str, list[str]] = {
         "accuracy of answers": [f"{100 * each.accuracy:.2f} %" for each in judged],
         "answered": [f"{100 * each.coverage:.1f} %" for each in judged],
         "seconds": [f"{each.seconds:.2f}" for each in judged],
@@ -55,6 +67,12 @@ def comparison_section(
         chosen=next(each.title for each in judged if each.kind == chosen),
         badge=badge,
         how=how,
+        meaning=measure.meaning,
+        notes={
+            "accuracy of answers": "right answers among the rows answered",
+            "answered": "rows answered, of all rows judged; the others got no answer",
+            "seconds": "fitting and answering, summed over all fits",
+        },
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def fit_report(
     if "leaky" in found.searches:
         path = path_section(found.searches["leaky"])
     return Report(
-        title=f"{data}: {TITLES[chosen.kind]}",
+        title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
             chosen.why[0].upper() + chosen.why[1:] + ".",
             f"On rows that it had not seen its {measure.title} is {100 * loss.value:.2f} % "
@@ -133,7 +134,6 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
             "same for all models).",
             tuned,
             *dropped,
-            "Seconds are fitting and answering, summed over the folds.",
         ]
     )
 

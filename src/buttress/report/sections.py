@@ -70,6 +70,10 @@ class Comparison:
         What the mark says.
     how : str
         On what rows it was measured, and how the interval was made.
+    meaning : str
+        What the measure is, in words.
+    notes : mapping of str to str
+        What the other columns mean.
     """
 
     measure: str
@@ -81,6 +85,8 @@ class Comparison:
     chosen: str | None = None
     badge: str = "chosen"
     how: str = ""
+    meaning: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -229,6 +235,8 @@ class Suspects:
         How they were found, and with what error rate.
     truth : str
         What is known of the truth, for the demonstration.
+    percent : sequence of str
+        Columns of shares, shown as percentages.
     """
 
     columns: Sequence[str]
@@ -236,6 +244,7 @@ class Suspects:
     n_rows: int
     how: str = ""
     truth: str = ""
+    percent: Sequence[str] = ("chance wrong",)
 
 
 @dataclass(frozen=True, eq=False)

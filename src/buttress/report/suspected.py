@@ -38,9 +38,8 @@ def suspects_section(
     """
     found = search.suspects(encoded, labels, cv=folds, fdr=_FDR)
     # The list for a false discovery rate is a cautious one. To look through by hand, as many
-    # rows as labels are estimated to be wrong are shown, and the cautious list is marked in it.
-    order = np.lexsort((-found.scores, -found.probabilities))
-    listed = order[: max(len(found.selected), round(found.noise_rate * len(rows)))]
+    # rows as labels are wrong at least are shown, and the cautious list is marked in it.
+    listed = found.top(max(len(found.selected), round(found.expected_errors.low)))
     flagged = np.zeros(len(labels), dtype=bool)
     flagged[listed] = True
     surely = set(found.selected.tolist())
@@ -50,31 +49,18 @@ def suspects_section(
             [
                 int(rows[position]) + 1,
                 str(labels[position]),
-                other,
+                str(found.suggested[position]),
                 round(float(found.probabilities[position]), 3),
                 round(float(found.scores[position]), 4),
                 "yes" if position in surely else "no",
             ]
-            for position, other in zip(
-                listed.tolist(), _suggested(search, encoded, labels, listed), strict=True
-            )
+            for position in listed.tolist()
         ],
         n_rows=len(rows),
         how=f"Each row was scored by ramp classifiers that had not seen it. About "
-        f"{100 * found.noise_rate:.0f} % of all labels seem wrong, and as many rows are listed, "
-        f"the most suspicious first. {len(surely)} of them are nearly sure: among those at most "
+        f"{100 * found.noise_rate:.0f} % of all labels seem wrong; the rows that most likely are "
+        f"come first. Chance wrong is the probability that the label is wrong. {len(surely)} of "
+        f"them are nearly sure: among those at most "
         f"{100 * _FDR:.0f} % are expected to be false alarms.",
     )
     return section, flagged
-
-
-def _suggested(search: Any, X: Array, y: NDArray[Any], selected: IntArray) -> list[str]:
-    """The most likely of the other labels of every suspected row."""
-    if len(selected) == 0:
-        return []
-    scores = np.asarray(search.decision_function(X[selected]))
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    given = np.searchsorted(search.classes_, y[selected])
-    scores[np.arange(len(given)), given] = -np.inf
-    return [str(label) for label in search.classes_[scores.argmax(axis=1)]]

@@ -138,6 +138,8 @@ class Evidence:
         assert given is not None
         assert suggested is not None
         if name in self._spread:
+            if not np.isfinite(value):
+                return 0.0
             here, there = self._usual[given][name], self._usual[suggested][name]
             difference = (abs(value - here) - abs(value - there)) / self._spread[name]
             return float(difference) if np.isfinite(difference) else 0.0

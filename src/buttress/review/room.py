@@ -315,7 +315,7 @@ class RefusalRoom:
         Called after every decision.
     """
 
-    files = None
+    files: Path | None = None
 
     def __init__(
         self,

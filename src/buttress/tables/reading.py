@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
 from buttress.tables._parquet import iter_parquet
 from buttress.tables._text import iter_csv, iter_jsonl, suffix_of
-from buttress.tables.table import Table, TableError, did_you_mean
+from buttress.tables.table import Table, TableError
 
 
 def read_table(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import BoolArray
+from buttress._words import did_you_mean
 
 
 class TableError(ValueError):
@@ -102,23 +103,6 @@ def listed(names: Iterable[Any], limit: int = 8) -> str:
     every = [repr(str(name)) for name in names]
     more = len(every) - limit
     return ", ".join(every[:limit]) + (f" and {more} more" if more > 0 else "")
-
-
-def did_you_mean(name: str, names: Iterable[Any]) -> str:
-    """The end of a message about a name that is not there: what may have been meant.
-
-    Examples
-    --------
-    >>> did_you_mean("lable", ["age", "label"])
-    "; did you mean 'label'?"
-    >>> did_you_mean("sex", ["age", "label"])
-    ''
-    """
-    import difflib
-
-    known = {str(each).casefold(): str(each) for each in names}
-    near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
-    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def as_table(data: Any, names: Iterable[str] | None = None) -> Table:

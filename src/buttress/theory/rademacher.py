@@ -242,9 +242,9 @@ def rademacher_penalty(
     starts = _start_patterns(shared.K, y, signs, int(n_starts), rng)
 
     def one(d: int) -> Kept:
-        draw = Draw(shared.K, shared.root, shared.ridge, y, signs[d], float(gamma), codes)
+        draw = Draw(shared, y, signs[d], float(gamma), codes)
         kept = _empty(len(grid), signs[d])
-        follow(draw, Grid(descending, tols, np.empty(0)), kept, starts[d], int(n_starts) - 1)
+        follow(draw, Grid(descending, tols), kept, starts[d], int(n_starts) - 1)
         return kept
 
     with one_blas_thread():

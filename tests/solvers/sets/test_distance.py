@@ -14,7 +14,7 @@ from buttress.losses import (
     NuHinge,
     TruncatedQuadratic,
 )
-from buttress.solvers import distance as module
+from buttress.solvers.sets import distance as module
 from buttress.solvers.sets.distance import (
     check_feasible,
     distance_path,

@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import compiled
+from buttress._compile import FAST, compiled
 
 # Operations that a step costs besides its arithmetic, and steps spent on one residual.
 _STEP_OVERHEAD = 2e4
 _MAX_SETTLING = 3
 # Passes in a row while each leaves at most 0.6 of the gap; a pass is cheaper than a step.
 _MAX_SWEEPS = 10
+
+
+@compiled(fastmath=FAST)
+def gradient(K: Array, x: Array, b: Array, g: Array) -> None:
+    """Put ``K x - b`` into `g`; `K` is symmetric."""
+    n = len(x)
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += K[i, j] * x[j]
+        g[i] = total - b[i]
 
 
 @compiled()
@@ -24,6 +35,30 @@ def box_gap(g: Array, lower: Array, upper: Array, x: Array) -> float:
         else:
             gap -= g[i] * (upper[i] - x[i])
     return gap
+
+
+@compiled()
+def box_state(g: Array, lower: Array, upper: Array, x: Array, tol: float) -> tuple[float, int, int]:
+    """The gap, how many variables are inside their box, and how many should leave a bound."""
+    n, n_free, n_wrong = len(x), 0, 0
+    for i in range(n):
+        if lower[i] < x[i] < upper[i]:
+            n_free += 1
+        elif g[i] * (x[i] - lower[i]) > tol / n or -g[i] * (upper[i] - x[i]) > tol / n:
+            n_wrong += 1
+    return box_gap(g, lower, upper, x), n_free, n_wrong
+
+
+@compiled()
+def _inside(lower: Array, upper: Array, x: Array) -> IntArray:
+    """Where the variables strictly inside their box stand."""
+    found = np.empty(len(x), dtype=np.int64)
+    m = 0
+    for i in range(len(x)):
+        if lower[i] < x[i] < upper[i]:
+            found[m] = i
+            m += 1
+    return found[:m]
 
 
 @compiled()
@@ -146,13 +181,13 @@ def _newton(K: Array, lower: Array, upper: Array, x: Array, g: Array, ridge: flo
     The projected full step is taken when it lowers the objective, else the longest step
     inside the box, which always does.
     """
-    free = np.flatnonzero((x > lower) & (x < upper))
+    free = _inside(lower, upper, x)
     if len(free) == 0:
         return
     d = _free_step(K, free, g, ridge)
     longest, blocking = _first_bound(free, d, lower, upper, x)
     if blocking >= 0:
-        clipped = np.empty_like(d)
+        clipped = np.empty(len(d))
         for a in range(len(free)):
             i = free[a]
             clipped[a] = min(max(x[i] + d[a], lower[i]), upper[i]) - x[i]
@@ -161,7 +196,8 @@ def _newton(K: Array, lower: Array, upper: Array, x: Array, g: Array, ridge: flo
         if first + 0.5 * second < 0.0:
             d = clipped
         else:
-            d *= longest
+            for a in range(len(free)):
+                d[a] *= longest
     _move(K, free, d, lower, upper, x, g)
 
 
@@ -194,11 +230,11 @@ def active_set(
         if gap > tol:
             _newton(K, lower, upper, x, g, ridge)
         if box_gap(g, lower, upper, x) <= tol:
-            g[:] = np.dot(K, x) - b
+            gradient(K, x, b, g)
             gap = box_gap(g, lower, upper, x)
             if gap <= tol:
                 return gap, iteration + 1
-    g[:] = np.dot(K, x) - b
+    gradient(K, x, b, g)
     return box_gap(g, lower, upper, x), max_iter
 
 
@@ -222,18 +258,26 @@ def exchange(
     all steps. Returns the duality gap and the number of steps.
     """
     n = len(x)
-    is_free = (x > lower) & (x < upper)
+    is_free = np.zeros(n, dtype=np.bool_)
+    for i in _inside(lower, upper, x):
+        is_free[i] = True
+    members = np.empty(n, dtype=np.int64)
     steps = 0
     settling = 0
     while budget > 0.0:
-        free = np.flatnonzero(is_free)
-        m = len(free)
+        m = 0
+        for i in range(n):
+            if is_free[i]:
+                members[m] = i
+                m += 1
+        free = members[:m]
         if m > 0:
             steps += 1
             budget -= m * m * (m / 3.0 + 8.0) + 4.0 * n * m + _STEP_OVERHEAD
             d = _free_step(K, free, g, ridge)
             longest, blocking = _first_bound(free, d, lower, upper, x)
-            d *= longest
+            for a in range(m):
+                d[a] *= longest
             _move(K, free, d, lower, upper, x, g)
             if blocking >= 0:
                 i = free[blocking]
@@ -251,7 +295,7 @@ def exchange(
             elif part > worst:
                 worst, entering = part, i
         if total <= tol:
-            g[:] = np.dot(K, x) - b
+            gradient(K, x, b, g)
             if box_gap(g, lower, upper, x) <= tol:
                 break
         # The ridge leaves a residual on the free variables; another step removes most of it.
@@ -262,5 +306,5 @@ def exchange(
         else:
             settling = 0
             is_free[entering] = True
-    g[:] = np.dot(K, x) - b
+    gradient(K, x, b, g)
     return box_gap(g, lower, upper, x), steps

@@ -1,106 +1,15 @@
-"""Compiled interior point for the box-constrained quadratic program."""
+"""Interior point for the box-constrained quadratic program: large factorisations, few steps."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from buttress._arrays import Array
-from buttress._compile import compiled
-from buttress.solvers.boxqp._active_set import solve_cholesky
 
 _MAX_STEPS = 60
 
 
-@compiled()
-def _factor(K: Array, root: Array, theta: Array, ridge: float) -> Array:
-    """Cholesky factor of ``K + diag(theta)``, or of the small system when `root` has columns."""
-    r = root.shape[1]
-    if r == 0:
-        S = K.copy()
-        for i in range(len(theta)):
-            S[i, i] += theta[i] + ridge
-        return np.linalg.cholesky(S)
-    scaled = np.empty_like(root)
-    for i in range(len(theta)):
-        scaled[i] = root[i] / np.sqrt(theta[i])
-    S = np.dot(scaled.T, scaled)
-    for i in range(r):
-        S[i, i] += 1.0
-    return np.linalg.cholesky(S)
-
-
-@compiled()
-def _solve(L: Array, root: Array, theta: Array, r: Array) -> Array:
-    if root.shape[1] == 0:
-        d = r.copy()
-        solve_cholesky(L, d)
-        return d
-    s = np.dot(root.T, r / theta)
-    solve_cholesky(L, s)
-    step: Array = (r - np.dot(root, s)) / theta
-    return step
-
-
-@compiled()
-def _longest(s: Array, ds: Array, limit: float) -> float:
-    for i in range(len(s)):
-        if ds[i] < 0.0:
-            limit = min(limit, -s[i] / ds[i])
-    return limit
-
-
-@compiled()
-def _interior(
-    K: Array, root: Array, b: Array, lower: Array, upper: Array, x: Array, tol: float, ridge: float
-) -> int:
-    """Mehrotra's predictor and corrector when every box has an inside."""
-    n = len(x)
-    width = upper - lower
-    s = 0.5 * width
-    w = width - s
-    low_rank = root.shape[1] > 0
-    middle = lower + s
-    g = (np.dot(root, np.dot(root.T, middle)) if low_rank else np.dot(K, middle)) - b
-    # z - v = g makes the start dual feasible, and every step keeps it so
-    shift = np.mean(np.abs(g)) + 1e-300
-    z = np.maximum(g, 0.0) + shift
-    v = np.maximum(-g, 0.0) + shift
-    for iteration in range(_MAX_STEPS):
-        gap = np.dot(s, z) + np.dot(w, v)
-        if gap <= tol:
-            return iteration
-        mu = gap / (2 * n)
-        theta = z / s + v / w
-        L = _factor(K, root, theta, ridge)
-        # predictor: aim at zero complementarity
-        dx = _solve(L, root, theta, v - z)
-        dz = -z - z / s * dx
-        dv = -v + v / w * dx
-        primal = _longest(w, -dx, _longest(s, dx, 1.0))
-        dual = _longest(v, dv, _longest(z, dz, 1.0))
-        step = min(primal, dual)
-        after = np.dot(s + step * dx, z + step * dz) + np.dot(w - step * dx, v + step * dv)
-        centre = mu * (after / gap) ** 3
-        cz = centre - dx * dz
-        cv = centre + dx * dv
-        dx = _solve(L, root, theta, v - z + cz / s - cv / w)
-        dz = cz / s - z - z / s * dx
-        dv = cv / w - v + v / w * dx
-        primal = _longest(w, -dx, _longest(s, dx, np.inf))
-        dual = _longest(v, dv, _longest(z, dz, np.inf))
-        step = min(1.0, 0.995 * min(primal, dual))
-        if not step > 1e-10:
-            return iteration
-        for i in range(n):
-            s[i] += step * dx[i]
-            w[i] -= step * dx[i]
-            z[i] += step * dz[i]
-            v[i] += step * dv[i]
-            x[i] = lower[i] + s[i] if s[i] < w[i] else upper[i] - w[i]
-    return _MAX_STEPS
-
-
-@compiled()
 def interior_point(
     K: Array, root: Array, b: Array, lower: Array, upper: Array, x: Array, tol: float, ridge: float
 ) -> int:
@@ -110,19 +19,92 @@ def interior_point(
     the full matrix is factorised. About 15 factorisations of n³/3 (or n r²) operations.
     Returns their number.
     """
-    n = len(x)
     keep = np.flatnonzero(upper > lower)
-    m = len(keep)
-    if m == n:
+    if len(keep) == len(x):
         return _interior(K, root, b, lower, upper, x, tol, ridge)
     fixed = lower.copy()
     fixed[keep] = 0.0
-    rest = (b - np.dot(K, fixed))[keep]
     inner = x[keep]
-    small = np.empty((m, m))
-    for i in range(m):
-        for j in range(m):
-            small[i, j] = K[keep[i], keep[j]]
-    steps = _interior(small, root[keep], rest, lower[keep], upper[keep], inner, tol, ridge)
+    steps = _interior(
+        K[np.ix_(keep, keep)],
+        root[keep],
+        (b - K @ fixed)[keep],
+        lower[keep],
+        upper[keep],
+        inner,
+        tol,
+        ridge,
+    )
     x[keep] = inner
     return steps
+
+
+def _interior(
+    K: Array, root: Array, b: Array, lower: Array, upper: Array, x: Array, tol: float, ridge: float
+) -> int:
+    """Mehrotra's predictor and corrector when every box has an inside."""
+    n = len(x)
+    width = upper - lower
+    s = 0.5 * width
+    w = width - s
+    middle = lower + s
+    g = (root @ (root.T @ middle) if root.shape[1] else K @ middle) - b
+    # z - v = g makes the start dual feasible, and every step keeps it so
+    shift = np.mean(np.abs(g)) + 1e-300
+    z = np.maximum(g, 0.0) + shift
+    v = np.maximum(-g, 0.0) + shift
+    for iteration in range(_MAX_STEPS):
+        gap = s @ z + w @ v
+        if gap <= tol:
+            return iteration
+        mu = gap / (2 * n)
+        theta = z / s + v / w
+        L = _factor(K, root, theta, ridge)
+        # predictor: aim at zero complementarity
+        dx = _solve(L, root, theta, v - z)
+        dz = -z - z / s * dx
+        dv = -v + v / w * dx
+        step = min(1.0, _longest(s, dx), _longest(w, -dx), _longest(z, dz), _longest(v, dv))
+        after = (s + step * dx) @ (z + step * dz) + (w - step * dx) @ (v + step * dv)
+        centre = mu * (after / gap) ** 3
+        cz = centre - dx * dz
+        cv = centre + dx * dv
+        dx = _solve(L, root, theta, v - z + cz / s - cv / w)
+        dz = cz / s - z - z / s * dx
+        dv = cv / w - v + v / w * dx
+        farthest = min(_longest(s, dx), _longest(w, -dx), _longest(z, dz), _longest(v, dv))
+        step = min(1.0, 0.995 * farthest)
+        if not step > 1e-10:
+            return iteration
+        s += step * dx
+        w -= step * dx
+        z += step * dz
+        v += step * dv
+        x[:] = np.where(s < w, lower + s, upper - w)
+    return _MAX_STEPS
+
+
+def _factor(K: Array, root: Array, theta: Array, ridge: float) -> Array:
+    """Cholesky factor of ``K + diag(theta)``, or of the small system when `root` has columns."""
+    if root.shape[1]:
+        scaled = root / np.sqrt(theta)[:, None]
+        S = np.asarray(scaled.T @ scaled + np.eye(root.shape[1]), dtype=np.float64)
+    else:
+        S = np.asarray(K + np.diag(theta + ridge), dtype=np.float64)
+    L, failed = lapack.dpotrf(S, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("Matrix is not positive definite.")
+    return np.asarray(L)
+
+
+def _solve(L: Array, root: Array, theta: Array, r: Array) -> Array:
+    if not root.shape[1]:
+        return np.asarray(lapack.dpotrs(L, r, lower=1)[0])
+    s = lapack.dpotrs(L, root.T @ (r / theta), lower=1)[0]
+    return np.asarray((r - root @ s) / theta)
+
+
+def _longest(s: Array, ds: Array) -> float:
+    """How far `s` may move along `ds` and stay positive."""
+    falling = ds < 0.0
+    return float(np.min(-s[falling] / ds[falling])) if falling.any() else np.inf

@@ -17,9 +17,8 @@ import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array
-from buttress._compile import compiled
 from buttress._threads import one_blas_thread
-from buttress.solvers.boxqp._active_set import active_set, box_gap, exchange
+from buttress.solvers.boxqp._active_set import active_set, box_state, exchange
 from buttress.solvers.boxqp._interior import interior_point
 
 # Eigenvalues below this fraction of the largest are left out of the interior point; the
@@ -128,38 +127,23 @@ def box_qp(
     b, lower, upper = (np.ascontiguousarray(v, dtype=np.float64) for v in (b, lower, upper))
     g = shared.K @ x - b
     with one_blas_thread():
-        gap, n_iter = minimise_in_box(
-            shared.K, shared.root, shared.ridge, b, lower, upper, x, g, tol
-        )
+        gap, n_iter = minimise_in_box(shared, b, lower, upper, x, g, tol)
     objective = float(0.5 * (x @ g) - 0.5 * (b @ x))
     return BoxQPResult(x, g, objective, float(gap), int(n_iter), bool(gap <= tol))
 
 
-@compiled()
 def minimise_in_box(
-    K: Array,
-    root: Array,
-    ridge: float,
-    b: Array,
-    lower: Array,
-    upper: Array,
-    x: Array,
-    g: Array,
-    tol: float,
+    shared: SharedMatrix, b: Array, lower: Array, upper: Array, x: Array, g: Array, tol: float
 ) -> tuple[float, int]:
     """Solve one problem in place, from a feasible `x` with ``g = Kx - b``.
 
     Returns the duality gap and the number of iterations.
     """
+    K, root, ridge = shared.K, shared.root, shared.ridge
     n, r = root.shape
     interior_cost = _INTERIOR_STEPS * (2.0 * n * r * r + r**3 / 3.0 if r > 0 else n**3 / 3.0)
-    gap, n_iter = box_gap(g, lower, upper, x), 0
-    n_free, n_wrong = 0, 0
-    for i in range(n):
-        if lower[i] < x[i] < upper[i]:
-            n_free += 1
-        elif g[i] * (x[i] - lower[i]) > tol / n or -g[i] * (upper[i] - x[i]) > tol / n:
-            n_wrong += 1
+    n_iter = 0
+    gap, n_free, n_wrong = box_state(g, lower, upper, x, tol)
     if gap > tol and (n_free > n // 8 or n_wrong > max(8, n // 16)):
         rounds = _ROUNDS_LOW_RANK if r > 0 else _ROUNDS_FULL_RANK
         gap, n_iter = active_set(K, b, lower, upper, x, g, tol, rounds, ridge)
@@ -167,19 +151,13 @@ def minimise_in_box(
         gap, more = exchange(K, b, lower, upper, x, g, tol, interior_cost, ridge)
         n_iter += more
     # The second try, rarely needed, uses the full matrix and a closer target.
-    for attempt in range(2):
+    for factor, target in ((root, 1e2 * tol), (root[:, :0], tol)):
         if gap <= tol:
             break
-        factor = root if attempt == 0 else root[:, :0].copy()
-        target = 1e2 * tol if attempt == 0 else tol
         n_iter += interior_point(K, factor, b, lower, upper, x, target, ridge)
-        for i in range(n):
-            snap = 1e-7 * (upper[i] - lower[i])
-            if x[i] < lower[i] + snap:
-                x[i] = lower[i]
-            elif x[i] > upper[i] - snap:
-                x[i] = upper[i]
-        g[:] = np.dot(K, x) - b
+        snap = 1e-7 * (upper - lower)
+        x[:] = np.where(x < lower + snap, lower, np.where(x > upper - snap, upper, x))
+        g[:] = K @ x - b
         gap, more = exchange(K, b, lower, upper, x, g, tol, 10.0 * interior_cost, ridge)
         n_iter += more
     return gap, n_iter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ _PATIENCE = 25
 # The approach starts where the scores are of this size and grows the radius by this factor.
 _GENTLE = 4.0
 _GROWTH = 3.0
+# So often a function that rounding pushed out of the ball is shrunk into it.
+_SHRINKINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,7 @@ class DistanceProblem:
         tol: float,
         max_iter: int,
         precision: float = 1e-10,
+        storage: Any = np.float64,
     ) -> None:
         self.geometry = geometry if isinstance(geometry, Geometry) else Geometry(geometry)
         y = np.asarray(y, dtype=np.float64)
@@ -125,7 +129,7 @@ class DistanceProblem:
         check_feasible(loss, y, w)
         self.rows, self.loss, self.tol, self.max_iter = Rows(y, w), loss, tol, max_iter
         self.hinge = isinstance(loss, (NuHinge, HardMargin))
-        self.precision = precision
+        self.precision, self.storage = precision, np.dtype(storage)
         self.last: Point | None = None
         self.search: Search | None = None
         self.hull: tuple[Array, int] | None = None
@@ -204,33 +208,41 @@ class DistanceProblem:
         factor = radius / norm if active and norm > 0 else 1.0
         x, g = point.x * factor, point.g * factor
         p, n = rows.masks
-        r = (
-            central_threshold(self.loss, g[p], rows.w[p], rows.total, point.r[0]),
-            central_threshold(self.loss, -g[n], rows.w[n], rows.total, point.r[1]),
-        )
+        r = self._thresholds(g, point.r)
         alpha = rows.w * self.loss.derivative(search.excess(g, r)) / rows.total
         alpha = np.where(p, alpha / alpha[p].sum(), alpha / alpha[n].sum())
-        feature_form = isinstance(search.space, FeatureSpace)
-        if feature_form:
-            z = self.geometry.features.T @ (rows.y * alpha)
-            distance = float(np.linalg.norm(z))
-            touching = distance <= _NEARLY_TOUCHING * search.mean_difference
-            c = self.geometry.coefficients(x) if touching else rows.y * alpha * (radius / distance)
-        else:
-            _, distance = self.geometry.difference(rows.y * alpha)
-            c = x
-        return self._result(
-            c,
-            x if self.geometry.explicit else None,
-            g,
-            r,
-            alpha,
-            distance,
-            radius,
-            norm * factor,
-            active,
-            point.n_iter,
-        )
+        _, distance = self.geometry.difference(rows.y * alpha)
+        touching = distance <= _NEARLY_TOUCHING * search.mean_difference
+        if self.geometry.explicit:
+            nearest = rows.y * alpha * (radius / max(distance, 1e-300))
+            c = self.geometry.coefficients(x) if touching else nearest
+            return self._result(c, x, r, alpha, distance, radius, active, point.n_iter)
+        if isinstance(search.space, FeatureSpace):
+            x = self._expansion(x, r, alpha, 0.0 if touching else distance, radius)
+        return self._result(x, None, r, alpha, distance, radius, active, point.n_iter)
+
+    def _expansion(
+        self, v: Array, r: tuple[float, float], alpha: Array, distance: float, radius: float
+    ) -> Array:
+        """The coefficients, of several that stand for nearly the same function, that serve best."""
+        wanted = self._primal(self.geometry.features @ v, r)
+        best, least = v, np.inf
+        for c in self._expansions(v, alpha, distance, radius):
+            g, norm = self.geometry.function(self._stored(c), None)
+            g = g * min(1.0, radius / norm) if norm > 0 else g
+            value = self._primal(g, self._thresholds(g, r))
+            if value < least:
+                best, least = c, value
+            if least <= wanted + 0.1 * self.tol * max(1.0, abs(wanted)):
+                break
+        return best
+
+    def _expansions(
+        self, v: Array, alpha: Array, distance: float, radius: float
+    ) -> Iterator[Array]:
+        if distance > 0.0 and float(np.linalg.norm(v)) >= radius * (1.0 - 1e-9):
+            yield self.rows.y * alpha * (radius / distance)
+        yield from self.geometry.expansions(v)
 
     def _hinge(self, radius: float) -> DistanceResult:
         rows = self.rows
@@ -241,15 +253,13 @@ class DistanceProblem:
         values, distance = self.geometry.difference(rows.y * alpha)
         factor = radius / distance if distance > 0 else 0.0
         c, g = rows.y * alpha * factor, values * factor
-        r = self._hinge_thresholds(g)
+        r = self._thresholds(g, (0.0, 0.0))
         # touching sets: rounding decides the direction, and the zero function is optimal
         if self._primal(g, r) >= 0.0:
-            c, g, factor = np.zeros_like(c), np.zeros_like(g), 0.0
+            c, factor = np.zeros_like(c), 0.0
             r = (0.0, 0.0)
         v = self.geometry.features.T @ c if self.geometry.explicit else None
-        return self._result(
-            c, v, g, r, alpha, distance, radius, radius if factor else 0.0, bool(factor), n_iter
-        )
+        return self._result(c, v, r, alpha, distance, radius, bool(factor), n_iter)
 
     def by_cone(self, radius: float) -> DistanceResult:
         """The same from the weights that a conic solver finds."""
@@ -282,9 +292,15 @@ class DistanceProblem:
         system = np.column_stack([-rows.y[:, None] * features, p, n])[used]
         return np.asarray(np.linalg.lstsq(system, xi[used], rcond=1e-10)[0][: features.shape[1]])
 
-    def _hinge_thresholds(self, g: Array) -> tuple[float, float]:
+    def _thresholds(self, g: Array, guess: tuple[float, float]) -> tuple[float, float]:
+        """The best thresholds of both classes for given values, midpoints where not unique."""
         rows = self.rows
         p, n = rows.masks
+        if not self.hinge:
+            return (
+                central_threshold(self.loss, g[p], rows.w[p], rows.total, guess[0]),
+                central_threshold(self.loss, -g[n], rows.w[n], rows.total, guess[1]),
+            )
         if isinstance(self.loss, HardMargin):
             return float(g[p].min()), float((-g[n]).min())
         target = 0.5 * self.loss.nu * rows.total
@@ -297,16 +313,21 @@ class DistanceProblem:
         self,
         c: Array,
         v: Array | None,
-        g: Array,
         r: tuple[float, float],
         alpha: Array,
         distance: float,
         radius: float,
-        norm: float,
         active: bool,
         n_iter: int,
     ) -> DistanceResult:
+        """The function that is returned, kept within the ball; all else follows from it."""
         rows = self.rows
+        g, norm = self.geometry.function(c, v)
+        if active and norm > 0.0:
+            c, v = c * (radius / norm), None if v is None else v * (radius / norm)
+            g, norm = g * (radius / norm), radius
+        c, v, g, norm = self._within(c, v, g, norm, radius)
+        r = self._thresholds(g, r)
         primal = self._primal(g, r)
         conjugate = self.loss.conjugate(self._in_domain(rows.total * alpha / rows.w))
         p, n = rows.masks
@@ -336,6 +357,27 @@ class DistanceProblem:
             n_iter=max(1, n_iter),
             converged=gap <= self.tol * max(1.0, abs(primal)),
         )
+
+    def _within(
+        self, c: Array, v: Array | None, g: Array, norm: float, radius: float
+    ) -> tuple[Array, Array | None, Array, float]:
+        """The function as it is stored, in the ball; single precision rounds after scaling."""
+        single = self.storage != np.float64
+        eps = float(np.finfo(self.storage).eps)
+        for tries in range(_SHRINKINGS):
+            if single:
+                c, v = self._stored(c), None if v is None else self._stored(v)
+                g, norm = self.geometry.function(c, v)
+            if norm <= radius:
+                break
+            factor = radius / norm * (1.0 - 2.0**tries * eps if single else 1.0)
+            c, v = c * factor, None if v is None else v * factor
+            g, norm = g * factor, norm * factor
+        return c, v, g, norm
+
+    def _stored(self, x: Array) -> Array:
+        """Coefficients as the model will keep them."""
+        return np.asarray(x.astype(self.storage, copy=False).astype(np.float64, copy=False))
 
     def _primal(self, g: Array, r: tuple[float, float]) -> float:
         rows = self.rows

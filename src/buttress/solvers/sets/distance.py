@@ -47,6 +47,7 @@ def solve_distance(
     tol: float = 1e-8,
     max_iter: int = 1000,
     method: str = "newton",
+    storage: Any = np.float64,
 ) -> DistanceResult:
     """The constrained problem at one radius.
 
@@ -69,6 +70,9 @@ def solve_distance(
         Cap on the number of Newton steps.
     method : {"newton", "conic"}
         "conic" hands the dual to Clarabel, for comparison.
+    storage : dtype
+        The precision in which the coefficients will be kept: they are rounded to it before the
+        certificate is computed.
 
     Returns
     -------
@@ -90,10 +94,17 @@ def solve_distance(
     (-2.0, True)
     """
     if method == "conic":
-        problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter)
+        problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter, storage=storage)
         return problem.by_cone(radius)
     return distance_path(
-        geometry, y, loss, [radius], sample_weight=sample_weight, tol=tol, max_iter=max_iter
+        geometry,
+        y,
+        loss,
+        [radius],
+        sample_weight=sample_weight,
+        tol=tol,
+        max_iter=max_iter,
+        storage=storage,
     )[0]
 
 
@@ -107,6 +118,7 @@ def distance_path(
     tol: float = 1e-8,
     max_iter: int = 1000,
     precision: float = 1e-10,
+    storage: Any = np.float64,
 ) -> list[DistanceResult]:
     """The constrained problem at several radii, each started from the one before.
 
@@ -114,7 +126,7 @@ def distance_path(
     visited from small to large. `precision` is the accepted relative error of ``f``; a larger
     one saves a Newton step or two of about four per radius.
     """
-    problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter, precision)
+    problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter, precision, storage)
     order = np.argsort(np.asarray(radii, dtype=np.float64), kind="stable")
     found: dict[int, DistanceResult] = {}
     with _threads(problem.geometry.n):

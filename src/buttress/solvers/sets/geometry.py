@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 from buttress._arrays import Array
 from buttress.solvers.sets._spaces import FeatureSpace, KernelSpace
@@ -14,6 +15,10 @@ from buttress.solvers.sets._spaces import FeatureSpace, KernelSpace
 _RANK_TOLERANCE = 1e-13
 # With a rank below this part of n explicit features are cheaper than the kernel form.
 _FEATURES_BELOW = 0.5
+# What a product of two entries may be off, relative to the largest.
+_ROUNDING = 8.0 * np.finfo(np.float64).eps
+# Directions left out of an expansion: variances below these parts of the largest.
+_CUTS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Geometry:
@@ -65,6 +70,7 @@ class Geometry:
             features = np.zeros((self.n, rank))
             features[pivot - 1] = np.tril(factor[:, :rank])
             self._features, self._factor = features, None
+            self._pivots = pivot[:rank] - 1
         return self._features
 
     def _pivoted(self) -> tuple[Array, Any, int]:
@@ -90,6 +96,43 @@ class Geometry:
             scale = float(np.max(np.diagonal(self._K), initial=0.0))
             self._high_rank = _pivoted_cholesky(part, scale)[2] > enough or self.rank > enough
         return self._high_rank
+
+    def function(self, c: Array, v: Array | None) -> tuple[Array, float]:
+        """Values and norm of the function that is stored as `v`, or as the expansion `c`.
+
+        Coefficients rounded to single precision do not sum to zero, and then the centre counts.
+        The norm of an expansion is rounded up by what its sum of n^2 products may be off.
+        """
+        if v is not None:
+            return np.asarray(self.features @ v), float(np.linalg.norm(v))
+        assert self._K is not None
+        total, mean = float(c.sum()), float(self.shift.mean())
+        values = self._K @ c
+        square = float(c @ values) + total * (2.0 * float(self.shift @ c) - mean * total)
+        values = values + total * (self.shift - mean)
+        largest = float(np.max(np.diagonal(self._K) + np.abs(self.shift), initial=0.0))
+        off = _ROUNDING * largest * float(np.abs(c).sum()) * float(np.abs(c).max(initial=0.0))
+        return values, float(np.sqrt(max(square, 0.0) + off))
+
+    def expansions(self, v: Array) -> Iterator[Array]:
+        """Coefficients of sum zero with ``features' c = v``, nearly, from exact to small.
+
+        First on the pivots of the Gram matrix, where the features are a triangle; then with the
+        directions left out in which the points hardly differ. A function that needs these has
+        coefficients so large that sums of them lose its digits.
+        """
+        features = self.features
+        c = np.zeros(self.n)
+        c[self._pivots] = solve_triangular(
+            features[self._pivots], v, lower=True, trans="T", check_finite=False
+        )
+        yield c - c.mean()  # the centre, the mean of all points, takes back their sum
+        values, vectors = np.linalg.eigh(features.T @ features)
+        inside = vectors.T @ v
+        for cut in _CUTS:
+            keep = values > cut * max(float(values.max(initial=0.0)), 1e-300)
+            c = features @ (vectors[:, keep] @ (inside[keep] / values[keep]))
+            yield c - c.mean()
 
     def coefficients(self, v: Array) -> Array:
         """The smallest expansion coefficients ``c`` with ``features' c = v``."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from buttress._words import did_you_mean
 from buttress.tables._text import suffix_of
 from buttress.tables.grammar import (
     Malformed,
@@ -23,7 +24,7 @@ from buttress.tables.grammar import (
     to_number,
 )
 from buttress.tables.stream.outputs import StreamChanged
-from buttress.tables.table import did_you_mean, listed
+from buttress.tables.table import listed
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from buttress._files import held_by_one, sweep
+from buttress._words import did_you_mean
 from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
 from buttress.classifiers.online.labels import answers
 from buttress.tables._columns import objects
@@ -24,7 +25,7 @@ from buttress.tables.stream._labels import LabelStream
 from buttress.tables.stream.model import encoder_from, encoder_state
 from buttress.tables.stream.outputs import Lines, StreamChanged
 from buttress.tables.stream.rows import LineReader, Row, RowParser
-from buttress.tables.table import Table, did_you_mean, listed
+from buttress.tables.table import Table, listed
 
 # Lines that are no rows, kept until they are written.
 _MOST_REJECTS = 10_000

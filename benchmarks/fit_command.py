@@ -1,0 +1,177 @@
+"""``buttress fit --report`` from 1000 to 1,000,000 rows: seconds, memory, and the error it reaches.
+
+A fifth of the rows is kept out of the file; the saved model's error on it is compared with that
+of every kind of model fitted on its own (``--model KIND``) to the same file. Every command runs
+in a process of its own, so that start-up counts and memory is its own.
+
+    python benchmarks/fit_command.py [--sizes 1000 20000] [--alone] [--costs]
+
+``--alone`` also fits every kind on its own, for the column "best alone"; ``--costs`` measures the
+searches that `buttress.model_selection.planning` predicts instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import make_classification
+
+import buttress
+from _common import report
+from buttress.datasets import load_dataset
+from buttress.model_selection.candidates import make_candidate, settled
+from buttress.model_selection.planning import Size, machine_factor, reference_seconds
+from buttress.model_selection.titles import ANSWERING
+
+SIZES = {1000: "qsar_biodeg", 20_000: "magic", 1_000_000: "generated"}
+AIMS = {1000: (10, None), 20_000: (60, 2000), 1_000_000: (600, None)}
+
+RUN = """
+import json, resource, sys
+from buttress.cli import main
+code = main(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"megabytes": used.ru_maxrss / 1024}), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def rows_of(size: int) -> pd.DataFrame:
+    """A set of about that size; the million is generated: two curved classes, 10 % flipped."""
+    if size < 1_000_000:
+        bunch = load_dataset(SIZES[size])
+        frame = pd.DataFrame(bunch.data).add_prefix("x")
+        frame["label"] = np.where(bunch.target == bunch.target.max(), "p", "n")
+        return frame
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((size, 20)).astype(np.float64)
+    score = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5 + X[:, 4]
+    frame = pd.DataFrame(X).add_prefix("x")
+    flipped = rng.random(size) < 0.1
+    frame["label"] = np.where((score > 0) ^ flipped, "p", "n")
+    return frame
+
+
+def write(frame: pd.DataFrame, path: Path) -> Path:
+    """As Parquet when it is large, else as CSV."""
+    if len(frame) > 100_000:
+        frame.to_parquet(path.with_suffix(".parquet"))
+        return path.with_suffix(".parquet")
+    frame.to_csv(path.with_suffix(".csv"), index=False)
+    return path.with_suffix(".csv")
+
+
+def run_fit(data: Path, folder: Path, *words: str) -> dict[str, float]:
+    """One ``buttress fit``: wall time, processor time, peak memory, and its own JSON."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    command = ["fit", str(data), "-t", "label", "-o", str(folder / "m.skops"), "--json", *words]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *command], capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = json.loads(done.stdout)
+    return said | {
+        "seconds": seconds,
+        "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "megabytes": json.loads(done.stderr.splitlines()[-1])["megabytes"],
+    }
+
+
+def error_of(folder: Path, test: pd.DataFrame) -> float:
+    """Error of the saved model on rows that were not in the file."""
+    model = buttress.load(folder / "m.skops")
+    return float((model.predict(test.drop(columns="label")) != test["label"]).mean())
+
+
+def measure(size: int, alone: bool) -> dict[str, object]:
+    """One row of the table."""
+    frame = rows_of(size).sample(frac=1.0, random_state=0)
+    n_test = min(len(frame) // 5, 50_000)
+    test, train = frame.iloc[:n_test], frame.iloc[n_test:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = write(train, folder / "train")
+        said = run_fit(data, folder, "--report", str(folder / "r.html"))
+        row: dict[str, object] = {
+            "data": SIZES[size],
+            "rows": len(train),
+            "seconds": round(said["seconds"], 1),
+            "processor s": round(said["processor"], 1),
+            "MB": round(said["megabytes"]),
+            "aim": "{} s{}".format(AIMS[size][0], f", {AIMS[size][1]} MB" if AIMS[size][1] else ""),
+            "chosen": said["chosen"],
+            "compared on": said["rows_compared"],
+            "landmarks": said["landmarks"],
+            "error": error_of(folder, test),
+        }
+        if alone:
+            errors = {}
+            for kind in ANSWERING:
+                run_fit(data, folder, "--model", kind)
+                errors[kind] = error_of(folder, test)
+            best = min(errors, key=errors.__getitem__)
+            row |= {"best alone": best, "its error": errors[best]}
+    return row
+
+
+def costs() -> list[dict[str, object]]:
+    """Seconds of searches and fits on one core, beside what planning predicts."""
+    rows: list[dict[str, object]] = []
+    for kind in ("leaky", "ramp", "reject", "uncertainty", "online"):
+        for n, p, k in (
+            (250, 10, 2), (500, 10, 2), (1000, 10, 2), (2000, 10, 2), (1000, 40, 2), (1000, 10, 4),
+        ):  # fmt: skip
+            X, y = make_classification(
+                n, p, n_informative=8, n_redundant=0, n_classes=k, flip_y=0.1, random_state=1
+            )
+            X = (X - X.mean(axis=0)) / X.std(axis=0)
+            make_candidate(kind).fit(X[:120], y[:120])
+            start = time.process_time()
+            search = make_candidate(kind).fit(X, y)
+            middle = time.process_time()
+            settled(search).fit(X, y)
+            end = time.process_time()
+            predicted = reference_seconds(kind, n, Size(n, p, k))
+            rows.append(
+                {
+                    "kind": kind,
+                    "rows": n,
+                    "features": p,
+                    "classes": k,
+                    "search": middle - start,
+                    "predicted": predicted,
+                    "ratio": (middle - start) / predicted,
+                    "one fit": end - middle,
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    """Run and write the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sizes", type=int, nargs="+", choices=list(SIZES), default=list(SIZES))
+    options.add_argument("--alone", action="store_true")
+    options.add_argument("--costs", action="store_true")
+    options.add_argument("--docs", action="store_true")
+    chosen = options.parse_args()
+    if chosen.costs:
+        report("fit_costs", costs(), machine_factor=machine_factor())
+        return
+    rows = [measure(size, chosen.alone) for size in chosen.sizes]
+    report("fit_command", rows, docs=chosen.docs, command=" ".join(sys.argv))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The mean cost of answers and refusals whose costs depend on the class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.metadata_routing import UNUSED
+
+from buttress._arrays import Array
+from buttress.metrics.bootstrap import bootstrap_estimate
+from buttress.metrics.counts import Estimate, row_outcomes
+from buttress.metrics.scorer import answers
+
+
+def cost_risk(
+    y: Any,
+    pred: Any,
+    rejected: Any,
+    costs: Any,
+    *,
+    labels: Any = None,
+    sample_weight: Any = None,
+    confidence: float | None = None,
+    random_state: Any = 0,
+) -> float | Estimate:
+    """The mean cost per row of what was answered, or refused, given the true classes.
+
+    Parameters
+    ----------
+    y, pred, rejected
+        As in `reject_risk`.
+    costs : array-like of shape (n_classes, n_classes + 1)
+        ``costs[j, k]`` is paid for answering the k-th label on a row of the j-th, and
+        ``costs[j, n_classes]`` for not answering it.
+    labels : array-like of shape (n_classes,), optional
+        The labels in the order of `costs`; default is the sorted labels of `y` and of the
+        answers.
+    sample_weight : array-like of shape (n,), optional
+        An integer weight counts as that many copies of the row.
+    confidence : float in (0, 1), optional
+        Level of a bootstrap interval; no interval when None.
+    random_state : int, RandomState or None, default=0
+        For the bootstrap.
+
+    Returns
+    -------
+    float or Estimate
+
+    Examples
+    --------
+    A missed case costs five false alarms, and a second look half a false alarm:
+
+    >>> costs = [[0.0, 1.0, 0.5], [5.0, 0.0, 0.5]]
+    >>> cost_risk([0, 0, 1, 1], [0, 1, 0, 1], [False, False, False, True], costs)
+    1.625
+    """
+    outcome = row_outcomes(y, pred, rejected, sample_weight)
+    y, pred = column_or_1d(y), column_or_1d(np.ma.getdata(pred))
+    known = np.unique(np.concatenate([y, pred[~outcome.rejected]])) if labels is None else labels
+    known = column_or_1d(known)
+    matrix = checked_costs(costs, len(known))
+    paid = matrix[_places(known, y), _places(known, np.where(outcome.rejected, known[0], pred))]
+    paid = np.where(outcome.rejected, matrix[_places(known, y), -1], paid)
+    if confidence is None:
+        return float(outcome.weight @ paid / outcome.weight.sum())
+    return bootstrap_estimate(
+        lambda weight: float(weight @ paid / weight.sum()),
+        len(paid),
+        confidence,
+        sample_weight=outcome.weight,
+        random_state=random_state,
+    )
+
+
+def checked_costs(costs: Any, n_classes: int) -> Array:
+    """The matrix of costs as numbers, or an error that says what is wrong with it.
+
+    Examples
+    --------
+    >>> checked_costs([[0, 1], [1, 0]], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: costs has shape (2, 2): expected (2, 3), one row per true class, and one column ...
+    """
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (n_classes, n_classes + 1):
+        raise ValueError(
+            f"costs has shape {matrix.shape}: expected {(n_classes, n_classes + 1)}, one row per "
+            "true class, and one column per answer with that of no answer as the last."
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("costs must be finite numbers.")
+    return matrix
+
+
+def _places(known: Any, labels: Any) -> Any:
+    """Where each label stands among the known ones."""
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known[order], labels), len(known) - 1)]
+    strange = known[place] != labels
+    if strange.any():
+        raise ValueError(
+            f"Labels {np.unique(labels[strange]).tolist()} are not among {known.tolist()}, the "
+            "labels that costs are given for."
+        )
+    return place
+
+
+class CostScorer(BaseEstimator):
+    """A scikit-learn scorer: minus the mean cost, so that larger is better.
+
+    Made by `cost_scorer`.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_classes + 1)
+        As in `cost_risk`, in the order of the classifier's ``classes_``.
+    """
+
+    # the routing of sample_weight to this scorer is switched by `set_score_request`
+    __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
+
+    def __init__(self, costs: Any) -> None:
+        self.costs = costs
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score a fitted `estimator` on the rows `X` with labels `y`."""
+        pred, rejected = answers(estimator, X)
+        labels = estimator.classes_
+        paid = cost_risk(y, pred, rejected, self.costs, labels=labels, sample_weight=sample_weight)
+        return -float(np.asarray(paid))
+
+    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The same as a call."""
+        return self(estimator, X, y, sample_weight)
+
+
+def cost_scorer(costs: Any) -> CostScorer:
+    """A scorer of the mean cost for ``GridSearchCV``, ``cross_val_score`` and the like.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_classes + 1)
+        As in `cost_risk`, in the order of the classifier's ``classes_``. A classifier without a
+        `reject` method always answers.
+
+    Returns
+    -------
+    CostScorer
+        Called with ``(estimator, X, y)``; returns minus the mean cost.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> always = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
+    >>> cost_scorer([[0, 1, 0.5], [5, 0, 0.5]])(always, [[0], [0], [0], [0]], [1, 1, 1, 0])
+    -0.25
+    """
+    matrix = np.asarray(costs, dtype=np.float64)
+    checked_costs(matrix, len(matrix))
+    return CostScorer(costs)

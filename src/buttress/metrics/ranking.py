@@ -1,0 +1,65 @@
+"""Rows in the order of their confidence, ready to be counted with other weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.metrics.counts import row_outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class RankedRows:
+    """Answers and confidences, sorted once.
+
+    Attributes
+    ----------
+    levels : array of shape (n_levels,)
+        The distinct confidences, from the largest down.
+    place : integer array of shape (n,)
+        The level of every row.
+    wrong : array of bool of shape (n,)
+    weight : array of shape (n,)
+    """
+
+    levels: Array
+    place: IntArray
+    wrong: BoolArray
+    weight: Array
+
+    @classmethod
+    def of(cls, y: Any, pred: Any, score: Any, sample_weight: Any = None) -> RankedRows:
+        """Check and sort; a mask of `pred` does not count.
+
+        Raises
+        ------
+        ValueError
+            When a score is NaN or there is none.
+        """
+        outcome = row_outcomes(y, np.ma.getdata(pred), None, sample_weight)
+        score = np.asarray(column_or_1d(score), dtype=np.float64)
+        check_consistent_length(outcome.wrong, score)
+        if len(score) == 0 or np.isnan(score).any():
+            raise ValueError("score must hold at least one number and no NaN.")
+        values, place = np.unique(-score, return_inverse=True)
+        return cls(-values, place, outcome.wrong, outcome.weight)
+
+    def counts(self, times: Array | IntArray | None = None) -> tuple[Array, Array]:
+        """Weight of the rows and of the errors at every level.
+
+        Parameters
+        ----------
+        times : array of shape (n,), optional
+            Factors of the rows' weights, as how often a resample drew them.
+        """
+        weight = self.weight if times is None else self.weight * times
+        n = len(self.levels)
+        found = [
+            np.bincount(self.place, weights=part, minlength=n).astype(np.float64)
+            for part in (weight, weight * self.wrong)
+        ]
+        return found[0], found[1]

@@ -1,0 +1,301 @@
+"""A classifier of true labels, trained on labels that are partly wrong."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.parameters import check_common, check_number
+from buttress.classifiers.reject import RejectMixin
+from buttress.noise.core.crossfit import check_folds, check_repeats, rows_of
+from buttress.noise.core.estimate import check_weight
+from buttress.noise.core.fitting import FEWEST_ROWS, estimate_label_noise
+from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
+from buttress.noise.core.suspects import LabelSuspects, judge_labels
+from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
+
+
+class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Cross-fit witnesses, model the noise of the labels, and decide by true probabilities.
+
+    Parameters
+    ----------
+    estimators : "auto", classifier or list of classifiers, default="auto"
+        The witnesses, as in `LabelAudit`; their scores enter one curve.
+    d : float in (0, 0.5] or None, default=None
+        Cost of no answer when a wrong one costs 1: `reject` refuses where the largest clean
+        probability is at most ``1 - d``. None refuses nothing.
+    cv, n_repeats
+        As in `LabelAudit`.
+    fdr : float in (0, 1), default=0.1
+        Wanted share of correct labels among the rows that `suspects_` names.
+    prior : pair of floats, default=(1, 1)
+        Beta prior of the noise rates, as in `fit_label_noise`.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    noise_ : LabelNoise
+        Rates with intervals and the curve.
+    suspects_ : LabelSuspects
+        The training rows whose labels are probably wrong.
+    estimators_ : list of classifiers
+        The witnesses, fitted to all rows.
+    thresholds_ : ndarray of shape (2,)
+        The band of `reject` on the scale of `decision_function` (two classes).
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    ``predict_proba`` is P(true class), not P(given label): under noise that is not the same in all
+    classes the two have different boundaries. `score` still compares with the labels it is given;
+    see `clean_score` for an estimate on true ones. An integer weight equals that many copies of a
+    row: equal rows with equal labels are merged before anything else (numeric features).
+
+    References
+    ----------
+    C. K. Chow, "On optimum recognition error and reject tradeoff", IEEE Transactions on
+    Information Theory 16(1), 1970.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.15, random_state=0)
+    >>> given = y.copy()
+    >>> given[(y == 1) & (np.arange(200) % 3 == 0)] = 0
+    >>> model = NoiseAwareClassifier(random_state=0).fit(X, given)
+    >>> bool(model.score(X, y) > 0.95), model.noise_.kind
+    (True, 'per_class')
+    """
+
+    target_coverage = None
+
+    def __init__(
+        self,
+        estimators: Any = "auto",
+        d: float | None = None,
+        *,
+        cv: Any = 5,
+        n_repeats: Any = "auto",
+        fdr: float = 0.1,
+        prior: tuple[float, float] = (1.0, 1.0),
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.d = d  # type: ignore[assignment]
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.fdr = fdr
+        self.prior = prior
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> NoiseAwareClassifier:
+        """Cross-fit the witnesses, fit the noise model, refit the witnesses on all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels as given.
+        sample_weight : array-like of shape (n_samples,), optional
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are held out together.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, labels = self._validated(X, y)
+        weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
+        rows, where, weight = _merged(X, labels, weight, groups)
+        classes, counts = np.unique(labels[rows], return_counts=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "NoiseAwareClassifier needs samples of at least 2 classes in the data, but the "
+                f"data contains only one class: {classes.tolist()}."
+            )
+        fits = cross_fit(
+            checked_estimators(self.estimators, self.random_state, self.n_jobs, int(self.verbose)),
+            rows_of(X, rows),
+            labels[rows],
+            cv=self._folds(int(counts.min())),
+            n_repeats=self.n_repeats,
+            groups=None if groups is None else np.asarray(groups)[rows],
+            sample_weight=weight,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+            refit=True,
+        )
+        self.noise_: LabelNoise = self._estimated(fits.scores, labels[rows], weight, counts)
+        self.estimators_ = fits.models
+        self.classes_ = classes
+        found = judge_labels(fits.scores, labels[rows], self.noise_, fdr=self.fdr)
+        self.suspects_: LabelSuspects = _unmerged(found, where, labels, X)
+        band = 0.0 if self.d is None else 1.0 - 2.0 * float(self.d)
+        self.thresholds_ = np.array([-band, band])
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(true class) of every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if isinstance(self.estimators, str):
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        else:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.noise_.clean_proba(stacked_scores(self.estimators_, X, self.classes_))
+
+    def decision_function(self, X: Any) -> Array:
+        """``P(second class) - P(first class)``, or ``2 P - 1`` of every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        p = self.predict_proba(X)
+        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else 2.0 * p - 1.0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "noise_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        witnesses = (
+            [] if isinstance(self.estimators, str) else checked_estimators(self.estimators, 0, 1, 0)
+        )
+        tags.input_tags.sparse = all(get_tags(w).input_tags.sparse for w in witnesses)
+        tags.input_tags.allow_nan = bool(witnesses) and all(
+            get_tags(w).input_tags.allow_nan for w in witnesses
+        )
+        return tags
+
+    # -- the steps -------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.d is not None:
+            check_number("d", self.d, "(0, 0.5]")
+        check_number("fdr", self.fdr, "(0, 1)")
+        check_folds(self.cv)
+        check_repeats(self.n_repeats)
+        check_common(self)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Rows as the witnesses take them: numbers for the default ones, else as given."""
+        if isinstance(self.estimators, str):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        else:
+            X, y = validate_data(self, X, y, skip_check_array=True)
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        return X, np.asarray(labels)
+
+    def _folds(self, smallest: int) -> Any:
+        """The folds asked for; fewer when a class has fewer rows."""
+        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+            return max(2, min(int(self.cv), smallest))
+        return self.cv
+
+    def _estimated(
+        self, scores: Array, labels: NDArray[Any], weight: Array | None, counts: IntArray
+    ) -> LabelNoise:
+        few = int(counts.min())
+        if few < FEWEST_ROWS:
+            warnings.warn(
+                f"A class has only {few} rows: noise rates need {FEWEST_ROWS} and come from the "
+                "prior mostly.",
+                LabelNoiseWarning,
+                stacklevel=3,
+            )
+        return estimate_label_noise(
+            scores, labels, prior=self.prior, sample_weight=weight, fewest_rows=1
+        )
+
+    def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        p = self.predict_proba(X)
+        labels = np.asarray(self.classes_[p.argmax(axis=1)])
+        if self.d is None:
+            return labels, np.zeros(len(labels), dtype=bool)
+        top = p.max(axis=1)
+        # at one half no refusal is cheaper than a guess between two
+        return labels, np.asarray(top <= 1.0 - self.d if self.d < 0.5 else top < 0.5)
+
+
+def _merged(
+    X: Any, labels: NDArray[Any], weight: Array | None, groups: Any
+) -> tuple[IntArray, IntArray, Array | None]:
+    """One row for all copies of it: positions to keep, where every row went, summed weights.
+
+    Rows of weight zero go nowhere (-1). Only arrays of numbers can be compared cheaply; other
+    tables keep all rows of positive weight.
+    """
+    n = len(labels)
+    used = np.arange(n) if weight is None else np.flatnonzero(weight)
+    where = np.full(n, -1)
+    if sparse.issparse(X) or not isinstance(X, np.ndarray) or groups is not None:
+        where[used] = np.arange(len(used))
+        return used, where, None if weight is None else weight[used]
+    codes = np.unique(labels[used], return_inverse=True)[1].astype(float)
+    table = np.column_stack([X[used].astype(np.float64), codes])
+    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    where[used] = inverse.ravel()
+    total = np.bincount(inverse.ravel(), None if weight is None else weight[used])
+    rows = used[first]
+    return rows, where, None if (total == 1.0).all() else total.astype(np.float64)
+
+
+def _unmerged(found: LabelSuspects, where: IntArray, labels: NDArray[Any], X: Any) -> LabelSuspects:
+    """The findings for all rows of the training set, copies included."""
+    used = np.flatnonzero(where >= 0)
+    source = where[used]
+    place: list[IntArray] = [used[source == row] for row in found.selected]
+    whole = replace(
+        found,
+        scores=found.scores[source],
+        probabilities=found.probabilities[source],
+        given=labels[used],
+        suggested=found.suggested[source],
+        influence=found.influence[source],
+        held_out_scores=found.held_out_scores[source],
+        selected=np.concatenate(place) if place else np.empty(0, dtype=np.intp),
+        rows=X,
+    )
+    if len(used) == len(labels):
+        return whole
+    positions = np.searchsorted(used, whole.selected)
+    return replace(whole, selected=positions).placed(used, X, labels)

@@ -1,0 +1,201 @@
+"""Held-out scores of any classifier: every row judged by models that were not trained on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    check_cv,
+)
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
+
+from buttress._arrays import Array
+from buttress._progress import progress
+
+Folds: TypeAlias = list[tuple[Any, Any]]
+
+# Cross-fits are repeated and averaged while that is cheap: so many rows are fitted in all.
+_ROWS_FOR_REPEATS, _MOST_REPEATS = 5000, 10
+# Probabilities are read as log-odds between these ends: a forest's zero is not a certainty.
+_SMALLEST_PROBABILITY = 0.01
+
+
+def make_folds(
+    cv: Any, n_repeats: Any, X: Any, y: NDArray[Any], groups: Any, random_state: Any
+) -> Folds:
+    """Training and held-out positions of every fit of a cross-fit.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of index pairs
+    n_repeats : int or "auto"
+        Repeats of an integer `cv`; "auto" is ten for up to 500 rows, one beyond 5000.
+    X, y, groups
+        What splitters ask for. With `groups` and an integer `cv` no group is on both sides.
+    random_state : int, RandomState or None
+    """
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        check_folds(cv)
+        check_class_sizes(y, int(cv))
+        repeats = n_repeats
+        if repeats == "auto":
+            repeats = int(np.clip(_ROWS_FOR_REPEATS // len(y), 1, _MOST_REPEATS))
+        random = check_random_state(random_state)
+        if groups is None:
+            splitter = RepeatedStratifiedKFold(
+                n_splits=int(cv), n_repeats=repeats, random_state=random
+            )
+            return list(splitter.split(np.zeros(len(y)), y))
+        seeds = random.randint(2**31 - 1, size=repeats)
+        return [
+            fold
+            for seed in seeds
+            for fold in StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed).split(
+                np.zeros(len(y)), y, groups
+            )
+        ]
+    return list(check_cv(cv, y, classifier=True).split(X, y, groups))
+
+
+def check_folds(cv: Any) -> None:
+    """Raise when `cv` is a number below two."""
+    if isinstance(cv, (int, np.integer)) and cv < 2:
+        raise ValueError(f"cv={cv!r} is out of range: expected a whole number of at least 2.")
+
+
+def check_repeats(n_repeats: Any) -> None:
+    """Raise unless `n_repeats` is "auto" or a whole number of at least one."""
+    whole = isinstance(n_repeats, (int, np.integer)) and not isinstance(n_repeats, bool)
+    if n_repeats != "auto" and not (whole and n_repeats >= 1):
+        raise ValueError(
+            f"n_repeats={n_repeats!r} is not accepted: expected 'auto' or a whole number of at "
+            "least 1."
+        )
+
+
+def held_out_scores(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    folds: Folds,
+    *,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Array:
+    """Mean held-out scores of clones, one column (two classes) or one per class.
+
+    Raises
+    ------
+    ValueError
+        When a row is never held out, or when the estimator has no scores.
+    """
+    classes = np.unique(y)
+    weights = fit_weights(estimator, sample_weight)
+
+    def one(train: Any, test: Any) -> Array:
+        model = clone(estimator)
+        rows, labels = _safe_split(estimator, X, y, train)
+        options = {} if weights is None else {"sample_weight": weights[train]}
+        model.fit(rows, labels, **options)
+        return model_scores(model, _safe_split(estimator, X, y, test, train)[0], classes)
+
+    columns = 1 if len(classes) == 2 else len(classes)
+    total, seen = np.zeros((len(y), columns)), np.zeros(len(y))
+    name = type(estimator).__name__
+    with progress(f"held-out scores of {name}", len(folds), verbose) as advance:
+        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+            delayed(one)(train, test) for train, test in folds
+        )
+        for (_, test), scores in zip(folds, fits, strict=True):
+            total[test] += scores
+            seen[np.arange(len(y))[test]] += 1
+            advance(1)
+    if (seen == 0).any():
+        raise ValueError(
+            f"cv leaves {int((seen == 0).sum())} rows without a held-out score: every row must be "
+            "in the test part of at least one fold."
+        )
+    return np.asarray(total / seen[:, None])
+
+
+def model_scores(model: Any, X: Any, classes: NDArray[Any]) -> Array:
+    """Decision values, or log-odds of probabilities, in the order of `classes`."""
+    known = np.asarray(model.classes_)
+    if len(known) != len(classes):
+        raise ValueError(
+            f"A fold's training part has only the labels {known.tolist()} of "
+            f"{classes.tolist()}: use fewer folds or stratified ones."
+        )
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X), dtype=np.float64)
+        if len(classes) == 2 or (scores.ndim == 2 and scores.shape[1] == len(classes)):
+            return scores.reshape(len(scores), -1)
+    if hasattr(model, "predict_proba"):
+        low = _SMALLEST_PROBABILITY
+        proba = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), low, 1.0 - low)
+        if len(classes) == 2:
+            return np.log(proba[:, 1:] / proba[:, :1])
+        return np.log(proba)
+    raise ValueError(
+        f"{type(model).__name__} has neither decision_function nor predict_proba: a witness "
+        "must say how sure it is."
+    )
+
+
+def fit_weights(estimator: Any, sample_weight: Any) -> Array | None:
+    """The weights as an array; an error when the estimator cannot use them."""
+    if sample_weight is None:
+        return None
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if last is not estimator:
+        raise ValueError(
+            "sample_weight was given, but a pipeline takes weights by metadata routing only: "
+            "give a classifier that takes sample_weight in fit."
+        )
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"sample_weight was given, but {type(estimator).__name__} takes no weights."
+        )
+    return np.asarray(sample_weight, dtype=np.float64)
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Whether the estimator takes a square matrix of similarities."""
+    return bool(get_tags(estimator).input_tags.pairwise)
+
+
+def rows_of(X: Any, index: Any) -> Any:
+    """Rows of an array, sparse matrix or data frame."""
+    return _safe_indexing(X, index)
+
+
+def check_class_sizes(y: NDArray[Any], n_folds: int) -> None:
+    """Raise unless there are two classes, each with a row for every fold."""
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) < 2:
+        raise ValueError(
+            f"The labels hold only one class ({labels.tolist()}): noise shows itself only where at "
+            "least two classes are given."
+        )
+    small = int(counts.argmin())
+    if counts[small] < n_folds:
+        raise ValueError(
+            f"Class {labels.tolist()[small]!r} has {counts[small]} rows, fewer than the {n_folds} "
+            "folds: use fewer folds (cv) or leave the class out."
+        )
+
+
+def joined(tables: Sequence[Array]) -> Array:
+    """Scores of several witnesses as one array of shape (n, n_witnesses, columns)."""
+    return np.stack(list(tables), axis=1)

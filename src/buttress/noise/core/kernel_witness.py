@@ -1,0 +1,292 @@
+"""The kernel machine among the default witnesses: least squares, exact leave-one-out scores.
+
+One eigendecomposition per kernel width gives the fit and the leave-one-out scores of every
+penalty; one matrix serves all folds, repeats and penalties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress._progress import progress
+from buttress.noise.core.crossfit import Folds
+
+# Widths, as factors of 1 / (number of features x variance), and penalties. Chosen on the six
+# development sets of benchmarks/noise.py; the average over good candidates makes a finer grid idle.
+_FACTORS = (1.0 / 16.0, 0.25, 1.0, 4.0)
+_PENALTIES = 10.0 ** np.arange(-2.0, 3.1, 0.5)
+# Candidates within so many standard errors of the best accuracy are averaged.
+_AS_GOOD = 1.0
+# Beyond so many rows, that many landmarks stand for the kernel.
+_MOST_ROWS, _LANDMARKS = 4000, 1000
+# Eigenvalues below this share of the largest are rounding.
+_NO_VALUE = 1e-12
+# Test rows are compared with the training rows in blocks of so many entries (64 MB).
+_BLOCK_ENTRIES = 8_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Width:
+    """What one kernel width gives: an orthonormal basis, its spectrum, and how rows enter it."""
+
+    gamma: float
+    basis: Array
+    spectrum: Array
+    to_dual: Array
+
+
+class KernelWitness(ClassifierMixin, BaseEstimator):
+    """Average of regularised least-squares kernel machines that are about equally good.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None, default=None
+        For the landmarks beyond 4000 rows.
+    verbose : int, default=0
+        A progress bar on a terminal when positive.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    scaler_ : StandardScaler
+    gammas_ : ndarray of shape (n_widths,)
+        Widths in use.
+    centers_ : array of shape (n_centers, n_features)
+        Scaled training rows, or landmarks.
+    duals_ : ndarray of shape (n_widths, n_centers, n_columns)
+        Coefficients of the centers, summed over the penalties in use.
+    offset_ : ndarray of shape (n_columns,)
+    n_candidates_ : int
+        Machines in the average.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Every candidate minimises ``sum_i w_i (t_i - f(x_i))^2 + penalty ||f||^2`` with targets ±1 and
+    kernel ``1 + exp(-gamma ||x - z||^2)`` on standardised features. With the hat matrix H the score
+    of row i by a machine trained without it is ``(f_i - H_ii t_i) / (1 - H_ii)``; without a fold B
+    it is ``t_B - (I - H_BB)^-1 (t_B - f_B)``. Candidates within one standard error of the best
+    accuracy of these scores are averaged, each divided by the standard deviation of its scores.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(100, noise=0.2, random_state=0)
+    >>> model = KernelWitness().fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, *, random_state: Any = None, verbose: int = 0) -> None:
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelWitness:
+        """Choose and fit the machines.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self.fit_held_out(X, y, sample_weight=sample_weight)
+        return self
+
+    def fit_held_out(
+        self, X: Any, y: Any, *, sample_weight: Any = None, folds: Folds | None = None
+    ) -> Array:
+        """Fit, and return scores of every row by machines that were not trained on it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        folds : list of index pairs, optional
+            Which rows are held out together; without, every row alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            One column for two classes, else one per class.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"KernelWitness needs two classes, got one class: {self.classes_}.")
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        targets = _targets(codes, len(self.classes_))
+        self.scaler_ = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
+        rows = self.scaler_.transform(X)
+        self.centers_, self._n = self._chosen_centers(rows), X.shape[0]
+        held, fitted = self._candidates(rows, targets, weight, folds)
+        return self._average(held, fitted, codes, weight)
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed scores, one column per class when there are more than two.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = self.scaler_.transform(X)
+        scores = np.tile(self.offset_, (X.shape[0], 1))
+        step = max(1, _BLOCK_ENTRIES // len(self.duals_[0]))
+        for start in range(0, X.shape[0], step):
+            block = rows[start : start + step]
+            for gamma, dual in zip(self.gammas_, self.duals_, strict=True):
+                scores[start : start + step] += rbf_kernel(block, self.centers_, gamma=gamma) @ dual
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- the candidates --------------------------------------------------------------------
+
+    def _chosen_centers(self, rows: Any) -> Any:
+        n = rows.shape[0]
+        if n <= _MOST_ROWS:
+            return rows
+        random = check_random_state(self.random_state)
+        return rows[np.sort(random.choice(n, _LANDMARKS, replace=False))]
+
+    def _candidates(
+        self, rows: Any, targets: Array, weight: Array, folds: Folds | None
+    ) -> tuple[Array, list[tuple[float, Array]]]:
+        """Held-out scores (candidate, row, column) and the coefficients of every candidate."""
+        spread = 1.0 if not sparse.issparse(rows) else max(float(rows.power(2).mean()), 1e-12)
+        scale = np.sqrt(weight)
+        held: list[Array] = []
+        fitted: list[tuple[float, Array]] = []
+        with progress("kernel machines", len(_FACTORS), self.verbose) as advance:
+            for factor in _FACTORS:
+                width = self._width(rows, factor / (rows.shape[1] * spread), scale)
+                image = width.basis.T @ (scale[:, None] * targets)
+                for penalty in _PENALTIES:
+                    shrink = width.spectrum / (width.spectrum + penalty)
+                    held.append(_held_out(width.basis, shrink, image, targets, scale, folds))
+                    coefficients = image / (width.spectrum + penalty)[:, None]
+                    fitted.append((width.gamma, width.to_dual @ coefficients))
+                advance(1)
+        return np.array(held), fitted
+
+    def _width(self, rows: Any, gamma: float, scale: Array) -> _Width:
+        """Eigenvectors of the weighted kernel ``k + 1``, exact or by landmarks."""
+        if self.centers_ is rows:
+            K = rbf_kernel(rows, gamma=gamma) + 1.0
+            values, vectors = np.linalg.eigh(scale[:, None] * K * scale)
+            kept = values > _NO_VALUE * values[-1]
+            values, vectors = values[kept], vectors[:, kept]
+            return _Width(gamma, vectors, values, scale[:, None] * vectors)
+        # landmarks: phi = k(x, centers) C with C C' the inverse of the centers' own kernel
+        own = rbf_kernel(self.centers_, gamma=gamma) + 1.0
+        values, vectors = np.linalg.eigh(own)
+        kept = values > 1e-10 * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept])
+        phi = np.empty((rows.shape[0], root.shape[1]))
+        step = max(1, _BLOCK_ENTRIES // len(root))
+        for start in range(0, rows.shape[0], step):
+            part = rbf_kernel(rows[start : start + step], self.centers_, gamma=gamma) + 1.0
+            phi[start : start + step] = scale[start : start + step, None] * (part @ root)
+        values, vectors = np.linalg.eigh(phi.T @ phi)
+        kept = values > _NO_VALUE * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        basis = phi @ (vectors / np.sqrt(values))
+        return _Width(gamma, basis, values, root @ vectors * np.sqrt(values))
+
+    def _average(
+        self, held: Array, fitted: list[tuple[float, Array]], codes: IntArray, weight: Array
+    ) -> Array:
+        """Keep the good candidates; their mean held-out scores."""
+        right = _favoured(held) == codes
+        share = right @ weight / weight.sum()
+        best = float(share.max())
+        error = np.sqrt(best * (1.0 - best) / weight.sum())
+        good: BoolArray = share >= best - _AS_GOOD * error - 1e-12
+        used = np.flatnonzero(good)
+        spread = np.maximum(held.std(axis=(1, 2)), 1e-12)
+        self.n_candidates_ = len(used)
+        gammas = sorted({fitted[i][0] for i in used.tolist()})
+        self.gammas_ = np.array(gammas)
+        self.duals_ = np.array(
+            [
+                sum(fitted[i][1] / spread[i] for i in used.tolist() if fitted[i][0] == gamma)
+                for gamma in gammas
+            ]
+        ) / len(used)
+        # the kernel's constant term
+        self.offset_ = self.duals_.sum(axis=(0, 1))
+        return np.asarray((held[used] / spread[used, None, None]).mean(axis=0))
+
+
+def _targets(codes: IntArray, n_classes: int) -> Array:
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def _favoured(held: Array) -> IntArray:
+    if held.shape[2] == 1:
+        return (held[:, :, 0] > 0).astype(np.intp)
+    return np.asarray(held.argmax(axis=2))
+
+
+def _held_out(
+    basis: Array, shrink: Array, image: Array, targets: Array, scale: Array, folds: Folds | None
+) -> Array:
+    """Scores of rows by the machine trained without them, from one hat matrix."""
+    goal = scale[:, None] * targets
+    fitted = basis @ (shrink[:, None] * image)
+    if folds is None:
+        leverage = np.minimum((basis**2) @ shrink, 1.0 - 1e-10)[:, None]
+        scores = (fitted - leverage * goal) / (1.0 - leverage)
+    else:
+        scores, seen = np.zeros_like(fitted), np.zeros((len(goal), 1))
+        for _, test in folds:
+            part = basis[test]
+            hat = (part * shrink) @ part.T
+            gap = np.linalg.solve(np.eye(len(part)) - hat, goal[test] - fitted[test])
+            scores[test] += goal[test] - gap
+            seen[test] += 1
+        scores /= seen
+    return np.asarray(scores / scale[:, None])

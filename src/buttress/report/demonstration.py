@@ -1,0 +1,348 @@
+"""What the library is for, shown on data that come with scikit-learn and whose truth is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+import buttress
+from buttress._arrays import Array, BoolArray
+from buttress.datasets import flip_labels
+from buttress.metrics import Estimate, cost_on_noisy_labels
+from buttress.model_selection import Judged, Measure
+from buttress.model_selection.candidates import Request, make_candidate
+from buttress.model_selection.judging import answers_of, together
+from buttress.model_selection.titles import TITLES
+from buttress.report.comparing import estimates_section
+from buttress.report.environment import versions
+from buttress.report.fitted import class_table
+from buttress.report.health import data_health
+from buttress.report.pictures import picture
+from buttress.report.sections import Coverage, Report, Suspects
+from buttress.report.suspected import suspects_section
+from buttress.tables import TableClassifier, as_table
+
+# Three in ten cancers were recorded as benign: labels that are wrong in one direction, as those
+# of a test that misses cases. Flips in equal shares do a kernel machine little harm here.
+MISSED = 0.3
+D = 0.2
+_SMALL: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0], "ss": [-1.0]}
+_RARE, _COMMON = "malignant", "benign"
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows with wrong labels, test rows with the right ones."""
+
+    names: list[str]
+    X_train: Array
+    y_clean: NDArray[Any]
+    y_train: NDArray[Any]
+    X_test: Array
+    y_test: NDArray[Any]
+
+    @property
+    def wrong(self) -> BoolArray:
+        """Which training labels were changed."""
+        return np.asarray(self.y_train != self.y_clean)
+
+
+def make_split(seed: int) -> Split:
+    """Half of the rows to train on, with labels missed; half to test, with the right ones."""
+    bunch = load_breast_cancer()
+    labels = np.array([_RARE, _COMMON])[bunch.target]
+    X_train, X_test, y_clean, y_test = train_test_split(
+        bunch.data, labels, test_size=0.5, stratify=labels, random_state=seed
+    )
+    y_train = flip_labels(y_clean, {_RARE: MISSED}, kind="class", random_state=seed)
+    return Split(list(bunch.feature_names), X_train, y_clean, y_train, X_test, y_test)
+
+
+# -- the models ------------------------------------------------------------------------------
+
+Fit = Callable[[Array, NDArray[Any], int, dict[str, Any]], Any]
+
+
+def entries() -> dict[str, tuple[str, Fit]]:
+    """The models shown: for every short name a title and a function that fits it."""
+    found: dict[str, tuple[str, Fit]] = {"svc": (TITLES["svc"], _fit_svc)}
+    if find_spec("cleanlab") is not None:
+        found["cleanlab"] = ("SVC after cleanlab", _fit_cleanlab)
+    found["ramp"] = (TITLES["ramp"], _fit_ramp)
+    if hasattr(buttress, "NoiseAwareClassifier"):
+        found["noise-aware"] = ("noise-aware (may abstain)", _fit_noise_aware)
+    found["reject"] = (TITLES["reject"], _fit_reject)
+    return found
+
+
+def _fit_svc(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    return SVC().fit(X, y)
+
+
+def _fit_cleanlab(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    from cleanlab.filter import find_label_issues
+
+    codes = np.unique(y, return_inverse=True)[1]
+    witness = CalibratedClassifierCV(SVC(), ensemble=False)
+    probabilities = cross_val_predict(witness, X, codes, cv=5, method="predict_proba")
+    kept = ~find_label_issues(codes, probabilities)
+    return SVC().fit(X[kept], y[kept])
+
+
+def _fit_ramp(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    # A third of the default grid: the demonstration should be short.
+    return make_candidate("ramp", Request(seed=seed)).set_params(**_SMALL).fit(X, y)
+
+
+def _fit_noise_aware(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    return buttress.NoiseAwareClassifier(d=D, random_state=seed).fit(X, y)
+
+
+def _fit_reject(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    rates = list(fitted["ramp"].noise_rates_.values())
+    d = cost_on_noisy_labels(D, float(np.mean(rates)))
+    return make_candidate("reject", Request(seed=seed, d=d)).fit(X, y)
+
+
+# -- the runs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """Every model on several random halves of the data.
+
+    Attributes
+    ----------
+    splits : list of Split
+    models : dict of str to TableClassifier
+        Those of the first split.
+    judged : dict of str to list of Judged
+        For every model one per split.
+    """
+
+    splits: list[Split]
+    models: dict[str, TableClassifier]
+    judged: dict[str, list[Judged]]
+
+    def values(self, kind: str, measure: Measure) -> Array:
+        """The loss of a model in every split."""
+        return np.array([measure.value(each) for each in self.judged[kind]])
+
+    def interval(self, values: Array) -> Estimate:
+        """The mean over splits with a 95 % interval corrected for their overlap.
+
+        The corrected resampled t interval of Nadeau and Bengio (2003): the halves share rows,
+        so their spread understates how much another sample would change the mean.
+        """
+        split = self.splits[0]
+        share = len(split.y_test) / len(split.y_train)
+        spread = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
+        half = float(stats.t.ppf(0.975, len(values) - 1)) * spread
+        mean = float(values.mean())
+        return Estimate(mean, mean - half, mean + half)
+
+    def loss(self, kind: str, measure: Measure) -> Estimate:
+        """The mean loss of a model, with its interval."""
+        found = self.interval(self.values(kind, measure))
+        return Estimate(found.value, max(0.0, found.low), min(1.0, found.high))
+
+    def against_svc(self, kind: str, measure: Measure) -> Estimate:
+        """By how much a model's loss is above that of the plain SVC, split by split."""
+        return self.interval(self.values(kind, measure) - self.values("svc", measure))
+
+
+def run_demonstration(
+    seeds: Sequence[int], jobs: int = -1, advance: Callable[[int], None] = lambda steps: None
+) -> Demonstration:
+    """Fit every model to every split and judge it on the right labels.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        One split for each.
+    jobs : int
+        Splits at a time, in threads.
+    advance : function of int
+        Told of every split that is done.
+    """
+    runs = []
+    with threadpool_limits(limits=1):
+        for run in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+            delayed(_run_split)(seed) for seed in seeds
+        ):
+            runs.append(run)
+            advance(1)
+    judged = {kind: [answers[kind] for _, _, answers in runs] for kind in entries()}
+    return Demonstration([split for split, _, _ in runs], runs[0][1], judged)
+
+
+def _run_split(seed: int) -> tuple[Split, dict[str, TableClassifier], dict[str, Judged]]:
+    split = make_split(seed)
+    train = as_table(split.X_train, names=split.names)
+    test = as_table(split.X_test, names=split.names)
+    fitted: dict[str, Any] = {}
+    models: dict[str, TableClassifier] = {}
+    judged: dict[str, Judged] = {}
+    for kind, (title, fit) in entries().items():
+        start = time.thread_time()
+        model = TableClassifier(_Given(fit, seed, fitted)).fit(train, split.y_train)
+        seconds = time.thread_time() - start
+        fitted[kind] = model.estimator_ = model.estimator_.model_
+        answers = answers_of(model.estimator_, model.encode(test), split.y_test, kind, title)
+        models[kind], judged[kind] = model, replace(answers, seconds=seconds)
+    return split, models, judged
+
+
+class _Given:
+    """A fitting function with the interface that `TableClassifier` asks for."""
+
+    def __init__(self, fit: Fit, seed: int, fitted: dict[str, Any]) -> None:
+        self._arguments = (fit, seed, fitted)
+
+    def __sklearn_clone__(self) -> _Given:
+        return self
+
+    def fit(self, X: Array, y: NDArray[Any]) -> _Given:
+        fit, seed, fitted = self._arguments
+        self.model_ = fit(X, y, seed, fitted)
+        self.classes_ = self.model_.classes_
+        return self
+
+
+def compile_what_it_needs() -> None:
+    """Fit what the demonstration fits, to fewer rows, so that nothing that is timed compiles."""
+    split = make_split(0)
+    train = as_table(split.X_train[:120], names=split.names)
+    X = TableClassifier(SVC()).fit(train, split.y_train[:120]).encode(train)
+    fitted: dict[str, Any] = {}
+    for kind, (_, fit) in entries().items():
+        if kind in ("ramp", "reject"):
+            values: dict[str, Any] = {"Cs": [1.0], "cv": 2}
+            fitted[kind] = make_candidate(kind).set_params(**values).fit(X, split.y_train[:120])
+        elif kind != "cleanlab":
+            fitted[kind] = fit(X, split.y_train[:120], 0, fitted)
+
+
+# -- what is said about it -------------------------------------------------------------------
+
+
+def findings(shown: Demonstration) -> list[str]:
+    """The results in sentences, each with whether it could be chance."""
+    sentences = []
+    error, cost = Measure("accuracy"), Measure("cost", D)
+    for kind, parts in shown.judged.items():
+        if kind == "svc":
+            continue
+        abstains = any(each.rejected.any() for each in parts)
+        measure, what = (cost, "cost per row") if abstains else (error, "error")
+        ours = shown.values(kind, measure).mean()
+        theirs = shown.values("svc", measure).mean()
+        gap = shown.against_svc(kind, measure)
+        title = parts[0].title
+        word = "lower" if gap.value < 0 else "higher"
+        chance = (
+            "more than chance explains"
+            if gap.high < 0 or gap.low > 0
+            else "within what chance alone may do"
+        )
+        sentences.append(
+            f"{title[0].upper()}{title[1:]}: {what} {100 * ours:.1f} %, plain SVC "
+            f"{100 * theirs:.1f} %; {100 * abs(gap.value):.1f} points {word}, 95 % interval of the "
+            f"difference {100 * gap.low:+.1f} to {100 * gap.high:+.1f}: {chance}."
+        )
+    return sentences
+
+
+def wrong_labels(shown: Demonstration) -> tuple[Suspects, BoolArray, dict[str, float]]:
+    """The labels that look wrong in the first split, beside the truth, and how good the list is.
+
+    Returns
+    -------
+    Suspects
+        With a column of the true label.
+    ndarray of bool
+        Which rows are listed.
+    dict
+        ``listed``, ``found``, ``precision`` and ``recall``.
+    """
+    split, model = shown.splits[0], shown.models["ramp"]
+    train = as_table(split.X_train, names=split.names)
+    rows = np.arange(len(split.y_train))
+    section, flagged = suspects_section(
+        model.estimator_, model.encode(train), split.y_train, rows, 5
+    )
+    hits = int((flagged & split.wrong).sum())
+    found = {
+        "listed": int(flagged.sum()),
+        "found": hits,
+        "precision": hits / max(1, int(flagged.sum())),
+        "recall": hits / max(1, int(split.wrong.sum())),
+    }
+    truth = (
+        f"The labels were changed on purpose, so the truth is known: {hits} of the "
+        f"{found['listed']} listed rows are wrong (precision {100 * found['precision']:.0f} %), "
+        f"and {hits} of the {int(split.wrong.sum())} wrong rows are listed (recall "
+        f"{100 * found['recall']:.0f} %)."
+    )
+    cells = [[*row, str(split.y_clean[int(row[0]) - 1])] for row in section.rows]
+    section = replace(section, columns=[*section.columns, "true"], rows=cells, truth=truth)
+    return section, flagged, found
+
+
+def demonstration_report(
+    shown: Demonstration, suspects: Suspects, flagged: BoolArray, seeds: Sequence[int]
+) -> Report:
+    """The report of ``buttress demo``."""
+    split = shown.splits[0]
+    train = as_table(split.X_train, names=split.names)
+    cost = Measure("cost", D)
+    best = min(shown.judged, key=lambda kind: float(shown.values(kind, cost).mean()))
+    model = shown.models[best]
+    pooled = [together(parts) for parts in shown.judged.values()]
+    first = shown.judged[best][0]
+    return Report(
+        title=f"Breast cancer, {100 * MISSED:g} % of the malignant training cases labelled benign",
+        summary=[*findings(shown), suspects.truth],
+        health=data_health(train, split.y_train),
+        comparison=estimates_section(
+            pooled,
+            [shown.loss(each.kind, cost) for each in pooled],
+            cost,
+            best,
+            f"Mean over {len(seeds)} random halves of the data: fitted to {len(split.y_train)} "
+            f"rows with wrong labels, judged on the {len(split.y_test)} others with right ones. "
+            "Intervals are corrected for the overlap of the halves (Nadeau and Bengio). Seconds "
+            f"are processor time of all {len(seeds)} fits.",
+            badge="smallest",
+        ),
+        classes=class_table(first),
+        coverage=Coverage.from_answers(
+            split.y_test,
+            first.answers,
+            first.confidence,
+            D,
+            f"Answers and confidences of {first.title} on the test rows of the first half.",
+        ),
+        suspects=suspects,
+        picture=picture(model, train, model.encode(train), split.y_train, flagged),
+        settings={
+            "data": "Wisconsin breast cancer, as shipped with scikit-learn",
+            "training labels changed": f"{100 * MISSED:g} % of the malignant, to benign",
+            "models": ", ".join(title for title, _ in entries().values()),
+            "seeds": ", ".join(map(str, seeds)),
+            **versions(),
+        },
+    )

@@ -1,0 +1,202 @@
+"""Rows of a request body: JSON, JSON lines or CSV, read strictly."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from buttress.serve.errors import RequestError
+from buttress.tables.grammar import MISSING, delimiter_of
+from buttress.tables.table import listed
+
+FORMATS = {
+    "application/json": "json",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/x-jsonlines": "jsonl",
+    "text/csv": "csv",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a request.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns.
+    values : list of sequences
+        One entry per row, in the order of `names`; None for a missing value. Numbers of a CSV
+        body are text still.
+    form : {"json", "jsonl", "csv"}
+    """
+
+    names: tuple[str, ...]
+    values: Sequence[Sequence[Any]]
+    form: str
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def format_of(content_type: str | None) -> str:
+    """The form of a body by its content type; JSON when none is given.
+
+    Examples
+    --------
+    >>> format_of("text/csv; charset=utf-8"), format_of(None)
+    ('csv', 'json')
+    """
+    if not content_type:
+        return "json"
+    kind, _, settings = content_type.partition(";")
+    form = FORMATS.get(kind.strip().lower())
+    if form is None:
+        raise RequestError(
+            f"content type {kind.strip()[:80]!r} is not accepted: {', '.join(sorted(FORMATS))}", 415
+        )
+    charset = settings.lower().replace(" ", "").replace('"', "")
+    if "charset=" in charset and "charset=utf-8" not in charset:
+        raise RequestError("the body must be in UTF-8", 415)
+    return form
+
+
+def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) -> Rows:
+    """The rows of a body.
+
+    Parameters
+    ----------
+    body : bytes
+    form : {"json", "jsonl", "csv"}
+    columns : sequence of str
+        The model's columns, which lists of values without names are in the order of.
+    most_rows : int
+        More are refused.
+
+    Examples
+    --------
+    >>> read_rows(b'{"rows": [{"a": 1, "b": null}]}', "json", ["a", "b"], 10).values
+    [(1, None)]
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RequestError("the body is not text in UTF-8", 400) from None
+    if form == "csv":
+        return _csv_rows(text, most_rows)
+    if form == "jsonl":
+        records = [
+            read_json(line, f"line {number}")
+            for number, line in enumerate(text.splitlines(), start=1)
+            if line.strip()
+        ]
+        return _records(records, tuple(columns), most_rows, form)
+    content = read_json(text, "the body")
+    names = tuple(columns)
+    if isinstance(content, dict):
+        if "rows" not in content:
+            raise RequestError('expected {"rows": [...]} or a list of rows')
+        if "columns" in content:
+            names = _names(content["columns"])
+        content = content["rows"]
+    if not isinstance(content, list):
+        raise RequestError('expected {"rows": [...]} or a list of rows')
+    return _records(content, names, most_rows, form)
+
+
+def read_json(text: str | bytes, what: str) -> Any:
+    """Strict JSON: no NaN, no doubled names, no endless nesting."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    except RecursionError:
+        raise RequestError(f"{what} is nested too deeply", 400) from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{what} is not text in UTF-8", 400) from None
+    except ValueError as error:
+        # Numbers of thousands of digits are refused by Python itself.
+        raise RequestError(f"{what} is not JSON: {str(error)[:120]}", 400) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise RequestError(f"{name} is not a JSON number; write null for a missing value", 400)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RequestError("a name appears twice in one object", 400)
+    return found
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RequestError('"columns" must be a list of names')
+    if len(set(names)) < len(names):
+        raise RequestError('"columns" names a column twice')
+    return tuple(names)
+
+
+def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: str) -> Rows:
+    _check_number(len(records), most_rows)
+    first = records[0]
+    if isinstance(first, dict):
+        names = tuple(first)
+        values: list[Sequence[Any]] = []
+        for number, record in enumerate(records, start=1):
+            if not isinstance(record, dict):
+                raise RequestError(f"row {number} is not an object as the first row is")
+            try:
+                values.append(tuple([record[name] for name in names]))
+            except KeyError as error:
+                raise RequestError(f"row {number} has no column {str(error.args[0])!r}") from None
+            if len(record) != len(names):
+                more = listed([name for name in record if name not in first], 3)
+                raise RequestError(f"row {number} has the column {more}, the first row has not")
+        return Rows(names, values, form)
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, list):
+            raise RequestError(f"row {number} is neither an object nor a list of values")
+        if len(record) != len(names):
+            raise RequestError(f"row {number} has {len(record)} values, expected {len(names)}")
+    return Rows(names, records, form)
+
+
+def _csv_rows(text: str, most_rows: int) -> Rows:
+    header = text.split("\n", 1)[0]
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter_of(header), skipinitialspace=True
+    )
+    try:
+        names = tuple(name.strip() for name in next(reader, []))
+        if not names:
+            raise RequestError("the body is empty: expected CSV with a header", 400)
+        if len(set(names)) < len(names):
+            raise RequestError("the header names a column twice")
+        values: list[Sequence[Any]] = []
+        for record in reader:
+            if not record:
+                continue
+            if len(record) != len(names):
+                raise RequestError(
+                    f"line {reader.line_num} has {len(record)} fields, the header has {len(names)}"
+                )
+            stripped = [value.strip() for value in record]
+            values.append([None if value in MISSING else value for value in stripped])
+            if len(values) > most_rows:
+                break
+    except csv.Error as error:
+        raise RequestError(f"the body is not CSV: {error}", 400) from None
+    _check_number(len(values), most_rows)
+    return Rows(names, values, "csv")
+
+
+def _check_number(n_rows: int, most_rows: int) -> None:
+    if n_rows == 0:
+        raise RequestError("there are no rows in the request")
+    if n_rows > most_rows:
+        raise RequestError(f"more than {most_rows} rows in one request", 413)

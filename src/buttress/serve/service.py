@@ -1,0 +1,376 @@
+"""What stands behind the addresses: the model, its batches, its numbers, learning and review."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.review.room import RefusalRoom
+from buttress.review.store import ReviewStore
+from buttress.serve.batching import Batcher
+from buttress.serve.errors import RequestError
+from buttress.serve.learning import Learned, LearningModel, Lesson
+from buttress.serve.metrics import Counter, Gauge, Histogram
+from buttress.serve.model import Answers, ServedModel, clearness
+from buttress.serve.rows import Rows
+
+log = logging.getLogger("buttress.serve")
+
+# Rows over which the means behind the drift gauge fade.
+_DRIFT_ROWS = 1000.0
+# Seconds between two looks at the model file, and at the reviewers' labels.
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a service behaves.
+
+    Attributes
+    ----------
+    token : str or None
+        Every request but the health checks must carry it.
+    most_body, most_rows : int
+        Bytes and rows of one request.
+    most_waiting : int
+        Rows that may wait before requests are told to come again.
+    timeout : float
+        Seconds for a body to arrive, and for an answer.
+    lenient : bool
+        Ignore extra columns and new categories.
+    refuse_below : float or None
+        Refuse answers with a smaller margin.
+    learn : Path or None
+        Folder of the learning log.
+    checkpoint_rows : int
+        Rows learned between two checkpoints.
+    review : Path or None
+        Store of the refused rows.
+    undo_seconds : float
+        How long a reviewer may take a label back before the model learns it.
+    """
+
+    token: str | None = None
+    most_body: int = 16_000_000
+    most_rows: int = 100_000
+    most_waiting: int = 200_000
+    timeout: float = 30.0
+    lenient: bool = False
+    refuse_below: float | None = None
+    learn: Path | None = None
+    checkpoint_rows: int = 10_000
+    review: Path | None = None
+    undo_seconds: float = 20.0
+
+
+class Service:
+    """One model, served.
+
+    Parameters
+    ----------
+    path : Path
+        The model file. Without learning, a new file under this name is taken up while running.
+    settings : Settings
+    """
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path = path
+        self.name = path.name.split(".")[0]
+        self.settings = settings
+        self._stamp = _stamp(path)
+        self.model = self._load()
+        self.learning = (
+            None
+            if settings.learn is None
+            else LearningModel(self.model, settings.learn, every=settings.checkpoint_rows)
+        )
+        self.batcher = Batcher(
+            most_waiting=settings.most_waiting,
+            seen=self._batch_seen,
+            threaded=self.learning is not None,
+        )
+        self._lessons: list[tuple[Lesson, asyncio.Future[Learned]]] = []
+        self._teaching = False
+        self.store = None if settings.review is None else ReviewStore(settings.review, overlap=0.0)
+        self.room = None if self.store is None else self._make_room(self.store)
+        self._means: Array | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.ready = False
+        self._make_metrics()
+
+    def _load(self) -> ServedModel:
+        return ServedModel.load(
+            self.path, lenient=self.settings.lenient, refuse_below=self.settings.refuse_below
+        )
+
+    # -- life ------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to watch the model file and the reviewers."""
+        if self.learning is None:
+            self._tasks.append(asyncio.create_task(self._repeat(self._reload)))
+        elif self.store is not None:
+            self._tasks.append(asyncio.create_task(self._repeat(self._learn_reviewed)))
+        self.ready = True
+
+    async def stop(self) -> None:
+        """Finish what was taken, save, and close."""
+        self.ready = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._teaching:
+            await asyncio.sleep(0.005)
+        await self.batcher.finish()
+        if self.learning is not None:
+            self.learning.close()
+        if self.store is not None:
+            self.store.close()
+
+    async def _repeat(self, work: Callable[[], Any]) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await work()
+            except Exception:
+                log.exception("background work failed")
+
+    async def _reload(self) -> None:
+        """Take up a new model file; a bad one changes nothing."""
+        stamp = _stamp(self.path)
+        if stamp is None or stamp == self._stamp:
+            return
+        try:
+            model = await asyncio.get_running_loop().run_in_executor(None, self._load)
+        except Exception as error:
+            self._stamp = stamp
+            self.reload_failures.add()
+            log.warning("the new model file was not taken up: %s", error)
+            return
+        self._stamp = stamp
+        if model.version != self.model.version:
+            self.model = model
+            self._means = None
+            self.reloads.add()
+            log.info("model %s is served now", model.version)
+
+    # -- prediction ------------------------------------------------------------------------
+
+    async def predict(self, rows: Rows) -> tuple[ServedModel, Answers]:
+        """The answers for some rows, and the model that gave them."""
+        model = self.model
+        X = model.columns.encode(rows)
+        answers = await asyncio.wait_for(self.batcher.submit(model, X), self.settings.timeout)
+        self.rows_answered.add(len(rows))
+        n_refused = int(np.count_nonzero(answers.refused)) if model.rejects else 0
+        if n_refused:
+            self.rows_refused.add(n_refused)
+            if self.store is not None:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(None, self._keep_refused, model, rows, answers)
+        self._watch(X, len(model.columns.numeric))
+        return model, answers
+
+    def _watch(self, X: Array, n_numeric: int) -> None:
+        """Follow the means of the standardised columns; drift moves them away from zero."""
+        mean = X[:, :n_numeric].mean(axis=0)
+        weight = -np.expm1(-len(X) / _DRIFT_ROWS)
+        before = np.zeros(n_numeric) if self._means is None else self._means
+        self._means = before + weight * (mean - before)
+
+    def _drift(self) -> float | None:
+        if self.model.columns.mean is None or self._means is None or not len(self._means):
+            return None
+        return float(np.abs(self._means).max())
+
+    def _batch_seen(self, n_rows: int, n_requests: int, seconds: float) -> None:
+        self.batches.add()
+        self.batched_requests.add(n_requests)
+        self.model_seconds.add(seconds)
+
+    # -- learning --------------------------------------------------------------------------
+
+    async def learn(self, rows: Rows, key: str | None) -> Learned:
+        """Learn rows that carry the target's column; returns when they are on disk and learned."""
+        if self.learning is None:
+            raise RequestError("this service does not learn; start it with --learn", 404)
+        lesson = self._lesson(rows, key)
+        return await asyncio.wait_for(self._taught(lesson), self.settings.timeout)
+
+    def _lesson(self, rows: Rows, key: str | None) -> Lesson:
+        assert self.learning is not None
+        target = self.model.target or "label"
+        if target not in rows.names:
+            raise RequestError(f"rows to learn need the column {target!r}")
+        place = rows.names.index(target)
+        labels = [self.learning.label(row[place], i) for i, row in enumerate(rows.values, 1)]
+        names = tuple(name for name in rows.names if name != target)
+        values = [[v for i, v in enumerate(row) if i != place] for row in rows.values]
+        return Lesson(self.model.columns.encode(Rows(names, values, rows.form)), labels, key)
+
+    async def _taught(self, lesson: Lesson) -> Learned:
+        loop = asyncio.get_running_loop()
+        if sum(len(waiting.labels) for waiting, _ in self._lessons) > self.settings.most_waiting:
+            raise RequestError("too many rows wait to be learned", 429, {"Retry-After": "1"})
+        done: asyncio.Future[Learned] = loop.create_future()
+        self._lessons.append((lesson, done))
+        if not self._teaching:
+            self._teaching = True
+            self._teacher = asyncio.ensure_future(self._teach())
+        return await done
+
+    async def _teach(self) -> None:
+        """Lessons that came while the last were learned share one transaction."""
+        assert self.learning is not None
+        loop = asyncio.get_running_loop()
+        try:
+            while self._lessons:
+                batch, self._lessons = self._lessons, []
+                lessons = [lesson for lesson, _ in batch]
+                try:
+                    results = await loop.run_in_executor(
+                        self.batcher.worker, self.learning.teach, lessons
+                    )
+                except Exception as error:
+                    log.exception("learning failed")
+                    results = [RequestError(f"not learned: {error}", 503) for _ in batch]
+                for (lesson, done), result in zip(batch, results, strict=True):
+                    if done.done():
+                        continue
+                    if isinstance(result, Learned):
+                        self.rows_learned.add(0 if result.repeated else len(lesson.labels))
+                        done.set_result(result)
+                    else:
+                        done.set_exception(result)
+        finally:
+            self._teaching = False
+
+    # -- review ----------------------------------------------------------------------------
+
+    def _make_room(self, store: ReviewStore) -> RefusalRoom:
+        classes = [str(label) for label in self.model.classes.tolist()]
+        return RefusalRoom(
+            store, classes, title=f"{self.name}: refused rows", learned=self._state_of_learning
+        )
+
+    def _state_of_learning(self) -> str:
+        if self.learning is None:
+            return ""
+        learner = self.learning.learner
+        return (
+            f"The model has learned {learner.n_labelled_} rows; of the last labelled ones it had "
+            f"{100 * learner.windowed_error_:.1f} % wrong."
+        )
+
+    def _keep_refused(self, model: ServedModel, rows: Rows, answers: Answers) -> None:
+        """Put refused rows into the review; a row that is there already stays one."""
+        assert self.store is not None
+        items = []
+        for index in np.flatnonzero(answers.refused).tolist():
+            row = dict(zip(rows.names, rows.values[index], strict=True))
+            notes = []
+            unsure = 0.5
+            if answers.margins is not None:
+                clear = float(clearness(answers.margins[index : index + 1])[0])
+                unsure = 0.5 / (1.0 + clear)
+                notes.append(f"The margin is {clear:.3g}.")
+            label = str(answers.labels[index])
+            content = json.dumps({"row": row, "notes": notes, "form": rows.form})
+            key = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+            items.append((None, key, label, label, unsure, unsure, True, content))
+        self.store.add(items)
+
+    async def _learn_reviewed(self) -> None:
+        """Teach the labels of reviewers, once the time to undo is over."""
+        assert self.store is not None
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(None, self.store.untaken, self.settings.undo_seconds)
+        for decision, item in found:
+            content = json.loads(item.content or "{}")
+            row = content["row"] | {self.model.target or "label": decision.label}
+            rows = Rows(tuple(row), [list(row.values())], content["form"])
+            try:
+                await self.learn(rows, f"review {item.key} {decision.id}")
+            except RequestError as error:
+                log.warning("a reviewed row was not learned: %s", error)
+            await loop.run_in_executor(None, self.store.mark_taken, [decision.id])
+
+    # -- numbers ---------------------------------------------------------------------------
+
+    def _make_metrics(self) -> None:
+        self.started = time.time()
+        self.requests = Counter("buttress_requests_total", "Requests, by path and status.")
+        self.latency = Histogram("buttress_request_seconds", "Seconds per request, by path.")
+        self.rows_answered = Counter("buttress_rows_total", "Rows answered.")
+        self.rows_refused = Counter("buttress_refused_rows_total", "Rows without an answer.")
+        self.rows_learned = Counter("buttress_learned_rows_total", "Rows learned.")
+        self.batches = Counter("buttress_batches_total", "Batches computed.")
+        self.batched_requests = Counter("buttress_batched_requests_total", "Requests in them.")
+        self.model_seconds = Counter("buttress_model_seconds_total", "Seconds spent in the model.")
+        self.reloads = Counter("buttress_reloads_total", "New model files taken up.")
+        self.reload_failures = Counter("buttress_reload_failures_total", "Model files refused.")
+        learner = None if self.learning is None else self.learning.learner
+        gauges = [
+            Gauge("buttress_waiting_rows", "Rows that wait.", lambda: self.batcher.waiting_rows),
+            Gauge(
+                "buttress_model_info",
+                "The model that is served.",
+                lambda: {self.model.version: 1.0},
+                "version",
+            ),
+            Gauge(
+                "buttress_feature_shift",
+                "Largest mean of a standardised column over the last thousand rows or so.",
+                self._drift,
+            ),
+        ]
+        if learner is not None:
+            gauges += [
+                Gauge(
+                    "buttress_progressive_error",
+                    "Share of labelled rows answered wrongly before they were learned.",
+                    lambda: learner.progressive_error_,
+                ),
+                Gauge(
+                    "buttress_windowed_error",
+                    "The same for the last labelled rows.",
+                    lambda: learner.windowed_error_,
+                ),
+                Gauge("buttress_drifts", "Drifts noticed.", lambda: learner.n_drifts_),
+                Gauge(
+                    "buttress_support_vectors",
+                    "Rows that the model keeps.",
+                    lambda: int(learner.n_support_.sum()),
+                ),
+            ]
+        self.numbers: list[Counter] = [
+            self.requests,
+            self.latency,
+            self.rows_answered,
+            self.rows_refused,
+            self.rows_learned,
+            self.batches,
+            self.batched_requests,
+            self.model_seconds,
+            self.reloads,
+            self.reload_failures,
+            *gauges,
+        ]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,295 @@
+"""Learning over HTTP: every acknowledged row once, in order, and the same model after kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+import buttress
+from buttress.serve.errors import RequestError
+from buttress.serve.learning import LearningModel, Lesson
+from buttress.serve.model import ServedModel
+
+
+def lessons(n, seed=0, width=7):
+    rng = np.random.default_rng(seed)
+    made = []
+    for i in range(n):
+        X = rng.normal(size=(int(rng.integers(1, 9)), width))
+        labels = np.where(X[:, 0] + 0.3 * rng.normal(size=len(X)) > 0, "yes", "no")
+        made.append(Lesson(X, labels.tolist(), f"lesson {i}"))
+    return made
+
+
+def state_of(learner, path):
+    learner.save_checkpoint(path)
+    return path.read_bytes()
+
+
+def learning(models, folder, **settings):
+    return LearningModel(ServedModel.load(models / "online.skops"), folder, **settings)
+
+
+def test_learning_is_partial_fit_in_order(models, tmp_path):
+    model = learning(models, tmp_path / "log")
+    reference = buttress.load(models / "online.skops").estimator_
+    for lesson in lessons(30):
+        (result,) = model.teach([lesson])
+        assert not result.repeated
+        reference.partial_fit(lesson.X, np.array(lesson.labels))
+    assert state_of(model.learner, tmp_path / "a") == state_of(reference, tmp_path / "b")
+    assert model.served.version.endswith(f"+{model.seq}")
+
+
+@pytest.mark.parametrize("every", [1, 20, 10_000])
+def test_a_restart_gives_the_same_model(models, tmp_path, every):
+    model = learning(models, tmp_path / "log", every=every)
+    made = lessons(40)
+    model.teach(made[:25])
+    for lesson in made[25:]:
+        model.teach([lesson])
+    expected = state_of(model.learner, tmp_path / "a")
+    model.log.close()  # as if killed: no checkpoint at the end
+    again = learning(models, tmp_path / "log", every=every)
+    assert again.seq == 40
+    assert state_of(again.learner, tmp_path / "b") == expected
+    assert len(again.log.checkpoints()) <= 2
+
+
+def test_a_damaged_checkpoint_is_replaced_by_an_older_one_and_the_log(models, tmp_path):
+    model = learning(models, tmp_path / "log", every=20)
+    for lesson in lessons(40):
+        model.teach([lesson])
+    expected = state_of(model.learner, tmp_path / "a")
+    newest = model.log.checkpoints()[0][1]
+    model.log.close()
+    newest.write_bytes(newest.read_bytes()[:-40])
+    again = learning(models, tmp_path / "log", every=20)
+    assert state_of(again.learner, tmp_path / "b") == expected
+
+
+def test_keys_make_repeating_safe(models, tmp_path):
+    model = learning(models, tmp_path / "log")
+    first, second = lessons(2)
+    results = model.teach([first, first, second])
+    assert [r.repeated for r in results] == [False, True, False]
+    assert results[0].seq == results[1].seq
+    (repeated,) = model.teach([first])
+    assert repeated.repeated
+    (conflict,) = model.teach([Lesson(second.X, second.labels, first.key)])
+    assert isinstance(conflict, RequestError)
+    assert conflict.status == 409
+    assert model.learner.n_seen_ == 120 + len(first.labels) + len(second.labels)
+
+
+def test_a_lesson_that_cannot_be_learned_is_void_for_ever(models, tmp_path, monkeypatch):
+    model = learning(models, tmp_path / "log")
+    good, bad = lessons(2)
+    bad = Lesson(bad.X[:, :3], bad.labels, "bad")
+    results = model.teach([bad, good])
+    assert isinstance(results[0], RequestError)
+    assert not isinstance(results[1], RequestError)
+    (again,) = model.teach([bad])
+    assert isinstance(again, RequestError)
+    expected = state_of(model.learner, tmp_path / "a")
+    model.log.close()
+    assert state_of(learning(models, tmp_path / "log").learner, tmp_path / "b") == expected
+
+
+def test_one_process_per_model_and_one_model_per_log(models, tmp_path):
+    model = learning(models, tmp_path / "log")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from buttress.serve.learning import LearnLog\n"
+        "try: LearnLog(Path(sys.argv[1]), 'x')\n"
+        "except ValueError as error: print(error)\n"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path / "log")]
+    assert "another process learns" in subprocess.run(run, capture_output=True, text=True).stdout
+    model.log.close()
+    assert "another model file" in subprocess.run(run, capture_output=True, text=True).stdout
+    with pytest.raises(ValueError, match="needs an online model"):
+        LearningModel(ServedModel.load(models / "reject.skops"), tmp_path / "other")
+
+
+def test_over_http(models, rows, serving, tmp_path):
+    given = [row | {"y": "yes" if row["x0"] > 0 else "no"} for row in rows(12)]
+    with serving(models / "online.skops", learn=tmp_path / "log") as client:
+        before = client.get("/v1/model").json()["model"]
+        told = client.post("/v1/learn", json=given, headers={"idempotency-key": "k1"}).json()
+        assert (told["rows"], told["repeated"]) == (12, False)
+        again = client.post("/v1/learn", json=given, headers={"idempotency-key": "k1"}).json()
+        assert (again["sequence"], again["repeated"]) == (told["sequence"], True)
+        other = client.post("/v1/learn", json=given[:3], headers={"idempotency-key": "k1"})
+        assert other.status_code == 409
+        assert client.get("/v1/model").json()["model"] != before
+        for body, words in [
+            (rows(1), "need the column 'y'"),
+            ([rows(1)[0] | {"y": "perhaps"}], "none of the model's classes"),
+            ([rows(1)[0] | {"y": None}], "none of the model's classes"),
+            ([rows(1)[0] | {"y": ["no"]}], "none of the model's classes"),
+        ]:
+            answer = client.post("/v1/learn", json=body)
+            assert answer.status_code == 422
+            assert words in answer.json()["error"]
+        metrics = client.get("/metrics").text
+        assert "buttress_learned_rows_total 12" in metrics
+        assert "buttress_progressive_error" in metrics
+        assert client.service.learning.learner.n_seen_ == 132
+    with serving(models / "online.skops", learn=tmp_path / "log") as client:
+        assert client.service.learning.learner.n_seen_ == 132
+
+
+def test_refused_rows_are_reviewed_and_learned(models, rows, serving, tmp_path):
+    settings = {
+        "learn": tmp_path / "log",
+        "review": tmp_path / "review.sqlite",
+        "refuse_below": 0.5,
+        "undo_seconds": 0.0,
+    }
+    with serving(models / "online.skops", **settings) as client:
+        told = client.post("/v1/predict", json=rows(30)).json()["answers"]
+        client.post("/v1/predict", json=rows(30))  # the same rows are not asked twice
+        n_refused = sum(each["refused"] for each in told)
+        assert n_refused > 2
+        service = client.service
+        assert service.store.counts()["open"] == n_refused
+        client.post("/review/enter", data={"name": "ada"})
+        page = client.get("/review/").text
+        assert "Refused row" in page
+        assert "The margin is" in page
+        item = service.store.next("ada")[0]
+        right = "yes" if item.given == "no" else "no"
+        form = {"item": item.id, "decision": f"change:{right}", "request": "12345678"}
+        assert client.post("/review/decide", data=form).status_code == 200
+        for _ in range(100):
+            if service.learning.learner.n_labelled_ == 121:
+                break
+            time.sleep(0.05)
+        assert service.learning.learner.n_labelled_ == 121
+        for _ in range(100):
+            if service.store.untaken(-1) == []:
+                break
+            time.sleep(0.05)
+        assert client.post("/review/undo").status_code == 409
+        assert "The model has learned 121 rows" in client.get("/review/").text
+    with serving(models / "online.skops", **settings) as client:
+        assert client.service.learning.learner.n_labelled_ == 121
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def start(models, log, port):
+    command = [sys.executable, "-m", "buttress.cli", "serve", str(models / "online.skops")]
+    command += ["--port", str(port), "--learn", "--learn-dir", str(log), "--checkpoint-rows", "150"]
+    code = "import sys; from buttress.cli import main; sys.exit(main(sys.argv[1:]))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *command[3:]],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    for _ in range(600):
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5)
+            return process
+        except httpx.TransportError:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+    raise AssertionError("the service did not start")
+
+
+def kill_the_service(models, folder, kills):
+    """Kill a learning service again and again; the client repeats what was not acknowledged."""
+    rng = random.Random(0)
+    data = np.random.default_rng(0)
+    log = folder / "log"
+    learned = []
+    for number in range(kills + 1):
+        port = free_port()
+        process = start(models, log, port)
+        last = number == kills
+        stop_after = rng.randrange(1, 12) if not last else 3
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+            if learned and learned[-1][2] is None:
+                # the one in flight when the process was killed
+                body, key, _ = learned[-1]
+                answer = client.post("/v1/learn", json=body, headers={"idempotency-key": key})
+                learned[-1] = (body, key, answer.json()["sequence"])
+            for step in range(stop_after):
+                n = int(data.integers(1, 30))
+                x = data.normal(size=(n, 4))
+                body = [
+                    {f"x{i}": float(v) for i, v in enumerate(row)}
+                    | {"city": "Oslo", "y": "yes" if row[0] > 0 else "no"}
+                    for row in x
+                ]
+                key = f"{number}-{step}"
+                learned.append((body, key, None))
+                if not last and step == stop_after - 1:
+                    # killed at any moment of the request
+                    delay = rng.random() * 0.02
+                    killer = subprocess.Popen(
+                        [
+                            sys.executable,
+                            "-c",
+                            f"import os, time; time.sleep({delay}); os.kill({process.pid}, 9)",
+                        ]
+                    )
+                    time.sleep(rng.random() * 0.02)
+                    try:
+                        answer = client.post(
+                            "/v1/learn", json=body, headers={"idempotency-key": key}
+                        )
+                        learned[-1] = (body, key, answer.json()["sequence"])
+                    except httpx.TransportError:
+                        pass
+                    killer.wait()
+                    break
+                answer = client.post("/v1/learn", json=body, headers={"idempotency-key": key})
+                assert answer.status_code == 200, answer.text
+                learned[-1] = (body, key, answer.json()["sequence"])
+        process.send_signal(signal.SIGTERM if last else signal.SIGKILL)
+        process.wait(30)
+        process.stderr.close()
+    return log, learned
+
+
+def check_kills(models, tmp_path, kills):
+    log, learned = kill_the_service(models, tmp_path, kills)
+    sequence = [seq for _, _, seq in learned]
+    assert sequence == list(range(1, len(learned) + 1))
+    served = ServedModel.load(models / "online.skops")
+    reference = served.estimator
+    from buttress.serve.rows import read_rows
+
+    for body, _, _ in learned:
+        rows = [{k: v for k, v in row.items() if k != "y"} for row in body]
+        X = served.columns.encode(read_rows(json.dumps(rows).encode(), "json", (), 1000))
+        reference.partial_fit(X, np.array([row["y"] for row in body]))
+    resumed = learning(models, log)
+    assert state_of(resumed.learner, tmp_path / "a") == state_of(reference, tmp_path / "b")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 needs a POSIX system")
+def test_kill_9_and_the_model_is_the_same_byte_for_byte(models, tmp_path):
+    check_kills(models, tmp_path, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 needs a POSIX system")
+def test_two_hundred_kills(models, tmp_path):
+    check_kills(models, tmp_path, 200)
