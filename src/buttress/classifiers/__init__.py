@@ -8,6 +8,7 @@ _HOME = {
     "DoubleHingeClassifier": "double_hinge",
     "DoubleRampClassifier": "double_ramp",
     "GeneralizedHingeClassifier": "generalized_hinge",
+    "GroupwiseRejector": "group_bands",
     "LeakyHockeyStickClassifier": "leaky_hockey_stick",
     "MinimaxProbabilityMachine": "minimax_probability_machine",
     "RampClassifier": "ramp",

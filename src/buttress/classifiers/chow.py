@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
+from buttress.classifiers.label_sets import LabelSetMixin
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
@@ -27,7 +28,12 @@ from buttress.metrics.scorer import half_gap
 
 
 class ChowRejector(
-    RiskControlMixin, RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    LabelSetMixin,
+    RiskControlMixin,
+    RejectMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Give an answer only when its probability exceeds ``1 - d``: Chow's rule.
 
@@ -93,6 +99,8 @@ class ChowRejector(
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.
+    set_thresholds_ : ndarray of shape (n_classes,)
+        After `calibrate_sets`: how probable each label must be to enter a set.
     n_features_in_ : int
         Number of features, when the classifier knows it.
     feature_names_in_ : ndarray

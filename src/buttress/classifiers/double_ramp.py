@@ -13,6 +13,7 @@ from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.probability import ProbabilityMixin, with_probability
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
@@ -22,7 +23,9 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClassifier):
+class DoubleRampClassifier(
+    ProbabilityMixin, ApproximationMixin, RiskControlMixin, BaseRejectClassifier
+):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -90,6 +93,9 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
         For the rows kept out by `target_coverage` or `target_risk`, and for landmarks and random
         features.
@@ -226,6 +232,7 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
@@ -252,9 +259,11 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
+    @with_probability
     @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
         """Learn the classifier and its band.

@@ -55,6 +55,9 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
         Limit on the solver's outer steps, here of 10 000 pair steps each, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
         For the rows kept out by `target_coverage` or `target_risk`.
 

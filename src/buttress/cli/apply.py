@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
+from buttress.cli._console import Jobs, Json, Output, Quiet, Seed
+from buttress.cli._corrected import told
 from buttress.cli._inputs import existing_file, guard_files
 
 app = typer.Typer(rich_markup_mode="markdown")
@@ -49,10 +50,6 @@ def apply(
     try:
         n_changed = apply_corrections(existing_file(data), listed, out, target=target, key=key)
     except CorrectionError as error:
-        for conflict in error.conflicts:
-            typer.echo(f"buttress: {conflict}", err=True)
-        raise CommandError(
-            f"{len(error.conflicts)} of {len(listed)} corrections do not apply; nothing written"
-        ) from None
+        raise told(error, f"{corrections} does not apply to {data}") from None
     say.note(f"{len(listed)} corrections, {n_changed} labels changed; wrote {out}")
     say.result({"out": str(out), "corrections": len(listed), "changed": n_changed})

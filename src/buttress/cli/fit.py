@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
+from buttress.cli._corrected import corrected
 from buttress.cli._inputs import (
     Data,
     Decimal,
@@ -72,6 +74,10 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="HTML report to write; none if not given.")
     ] = None,
+    corrections: Annotated[
+        Path | None,
+        typer.Option(help="Corrections of a review to apply first; shows before and after."),
+    ] = None,
     missing: Annotated[
         Missing, typer.Option(help="What a missing value does: stop, be filled in, drop its row.")
     ] = Missing.error,
@@ -107,6 +113,8 @@ def fit(
 
     - `buttress fit patients.csv --target diagnosis --model reject --d 0.1 --report report.html`
 
+    - `buttress fit patients.csv --target diagnosis --corrections corrections.csv`
+
     - `buttress fit rare.csv --target y --class-weight balanced --metric f1 --time 5m`
 
     - `buttress fit big.parquet --target y --approximation nystroem --dask tcp://10.0.0.1:8786`
@@ -118,24 +126,24 @@ def fit(
     check_cost(d)
     check_coverage(target_coverage, model)
     budget = seconds_of(time or _BUDGET)
-    guard_files([data], {"--out": out, "--report": report})
+    guard_files([data, corrections], {"--out": out, "--report": report})
     if dask is not None or data.is_dir():
         refused = {"--metric": metric, "--class-weight": class_weight, "--report": report}
+        refused |= {"--corrections": corrections}
         _refuse_in_blocks(refused | {"--target-coverage": target_coverage, "--time": time})
         _fit_blocks(
             data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say
         )
         return
-    with limit_threads(jobs):
-        read = read_data(
-            data,
-            target,
-            missing=missing,
-            categorical=categorical,
-            ignore=ignore,
-            folds=folds,
-            decimal=decimal,
-        )
+    reading: dict[str, Any] = {
+        "missing": missing,
+        "categorical": categorical,
+        "ignore": ignore,
+        "folds": folds,
+        "decimal": decimal,
+    }
+    with limit_threads(jobs), corrected(data, corrections, target) as source:
+        read = read_data(source, target, **reading)
         weights = class_weights_of(class_weight, read.labels)
         measure = measure_of(metric, d, model is Model.reject)
         kinds = _kinds(model, measure.name == "cost", approximation, weights is not None)
@@ -160,6 +168,10 @@ def fit(
         chosen.model.ignore = names(ignore)
         _print_comparison(say, chosen, measure)
         say.say(_quality(chosen, measure))
+        changes = None
+        if corrections is not None:
+            changes = _before_and_after(chosen, read, read_data(data, target, **reading), seed)
+            say.say("\n".join(changes["sentences"]))
         _save(chosen, data, read, measure, out, missing=str(missing), folds=folds, seed=seed)
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
@@ -176,6 +188,8 @@ def fit(
                 request=asked,
                 folds=folds,
             )
+            if changes is not None:
+                page = replace(page, summary=[*page.summary, *changes["sentences"]])
             write_report(page, report)
             say.say(f"wrote {report}")
     say.result(
@@ -197,8 +211,21 @@ def fit(
             "landmarks": chosen.final.components,
             "model": str(out),
             "report": str(report) if report else None,
+            "corrections": changes,
         }
     )
+
+
+def _before_and_after(chosen: Chosen, read: Data, before: Data, seed: int) -> dict[str, Any]:
+    """What the corrections change, for people and for programs."""
+    from buttress.review.effect import as_record, effect_of_corrections, sentences
+
+    was, now = effect_of_corrections(
+        chosen.model, read.table, before.labels, read.labels, seed=seed
+    )
+    n_changed = int((before.labels.astype(str) != read.labels.astype(str)).sum())
+    told = sentences(was, now, n_changed)
+    return {"before": as_record(was), "after": as_record(now), "sentences": told}
 
 
 def _kinds(
@@ -377,7 +404,7 @@ def _quality(chosen: Chosen, measure: Measure) -> str:
     judged = chosen.judged
     loss = measure.estimate(judged)
     parts = [
-        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} "
+        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} of "
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():

@@ -22,6 +22,7 @@ from buttress.cli._labelled import (
     make_judge,
     read_labelled,
 )
+from buttress.cli._web import check_listening
 
 if TYPE_CHECKING:
     from buttress.review.judges import AuditJudge
@@ -103,16 +104,10 @@ def review(
     if export is not None:
         _export(existing_file(place, "review"), export, say, data, target)
         return
+    token = check_listening(host, token_file)
     from buttress.review.page import review_app
-    from buttress.serve.running import check_host, read_token, run_server
+    from buttress.serve.running import run_server
 
-    if token_file is not None:
-        existing_file(token_file, "token file")
-    try:
-        token = read_token(token_file)
-        check_host(host, token)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     with limit_threads(jobs):
         read = read_labelled(
             data,

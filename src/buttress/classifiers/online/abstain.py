@@ -24,7 +24,7 @@ _SCALE_WEIGHT = 1e-3
 _NEAR = 0.15
 # A refused row lowers the threshold by this share of the target (kind "risk"), so that a band
 # which refuses everything opens again.
-_CREEP = 0.05
+_CREEP = 0.02
 
 
 @dataclass
@@ -50,7 +50,7 @@ class BandTracker:
     of answers differs from the target by at most ``(1 + 2 step) / (step T)``, whatever the
     stream does. Risk: ``threshold += step (wrong - target)`` after every answered row with a
     label, and a small step down after every refused one; the error among N answers is at most
-    ``target + (1 + step - start) / (step N)``, start the first threshold, plus a twentieth of the
+    ``target + (1 + step - start) / (step N)``, start the first threshold, plus a fiftieth of the
     target times refusals per answer. Cost: the same step with d on all rows near the threshold,
     answered or not, so that the error at the threshold becomes d, which is Chow's rule.
 

@@ -38,8 +38,8 @@ class LabelSuspects:
         Positions of the rows named at `fdr`, the most suspicious first.
     fdr : float
         Expected share of correct labels among the rows named (0 when none is).
-    expected_errors : Estimate
-        How many labels are wrong in all, with an interval.
+    error_counts : tuple of floats
+        How many labels are wrong in all: expected, and the ends of an interval.
     noise : LabelNoise
         The model behind all of it.
     influence : ndarray of shape (n_samples,)
@@ -54,7 +54,7 @@ class LabelSuspects:
     suggested: NDArray[Any]
     selected: IntArray
     fdr: float
-    expected_errors: Estimate
+    error_counts: tuple[float, float, float]
     noise: LabelNoise
     influence: Array
     held_out_scores: Array
@@ -67,6 +67,11 @@ class LabelSuspects:
         mask = np.zeros(len(self.scores), dtype=bool)
         mask[self.selected] = True
         return mask
+
+    @property
+    def expected_errors(self) -> Estimate:
+        """How many labels are wrong in all, with an interval."""
+        return Estimate(*self.error_counts, self.noise.level)
 
     @property
     def noise_rates(self) -> dict[Any, Estimate]:
@@ -125,13 +130,19 @@ class LabelSuspects:
             order = order[left[order]]
         return order[: _checked_count(k)]
 
-    def to_frame(self, only_selected: bool = False) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
+        """What files hold: everything but the rows, which are the user's."""
+        return self.__dict__ | {"rows": None}
+
+    def to_frame(self, only_selected: bool = False, rows: Any = None) -> Any:
         """The rows with what was found, as a data frame of the kind that was given.
 
         Parameters
         ----------
         only_selected : bool, default=False
             Only the rows named, the most suspicious first.
+        rows : table, optional
+            The rows that were judged; needed after loading from a file, which does not hold them.
 
         Returns
         -------
@@ -145,7 +156,9 @@ class LabelSuspects:
             "wrong_probability": self.probabilities,
             "selected": self.mask,
         }
-        rows = self.rows
+        rows = self.rows if rows is None else rows
+        if rows is None:
+            raise ValueError("The rows are not kept in files: give them as to_frame(rows=X).")
         clash = [name for name in found if name in getattr(rows, "columns", ())]
         found = {f"label_{name}" if name in clash else name: v for name, v in found.items()}
         if type(rows).__module__.startswith("polars"):
@@ -284,7 +297,7 @@ def judge_labels(
         suggested=np.asarray(noise.classes[true.argmax(axis=1)]),
         selected=order[:count],
         fdr=false_share,
-        expected_errors=Estimate(total, min(low, total), max(high, total), noise.level),
+        error_counts=(total, float(min(low, total)), float(max(high, total))),
         noise=noise,
         influence=influence,
         held_out_scores=np.asarray(scores),

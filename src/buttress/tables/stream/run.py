@@ -273,6 +273,8 @@ class StreamRun:
         start = self.learner.n_seen_
         outcome = self.learner._advance(self.encoder.transform(self._table(rows)), codes)
         answered = answers(outcome.scores)
+        # a learner of one's own may not know how to refuse
+        withheld = getattr(self.learner, "_refused", np.zeros(len(rows), dtype=bool))
         lines = [] if self.n_rows or self.plan.as_json else [_csv_line(self.field_names())]
         best = outcome.scores.max(axis=1)
         for i, row in enumerate(rows):
@@ -287,7 +289,7 @@ class StreamRun:
             elif outcome.refused[i]:
                 happened = "skipped"
             record |= {
-                "answer": self.learner.classes_[answered[i]].item(),
+                "answer": None if withheld[i] else self.learner.classes_[answered[i]].item(),
                 "score": float(best[i]),
                 "label": given[i],
                 "event": happened,
