@@ -207,7 +207,7 @@ def test_inspect_shows_columns_settings_and_versions(folder, tmp_path, capsys):
     assert run("fit", folder / "mixed.csv", "-t", "y", *words) == 0
     assert run("inspect", model, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["about"]["format"] == 1
+    assert facts["about"]["format"] == 2
     assert facts["model"]["class"] == "PARampClassifier"
     assert [c["kind"] for c in facts["model"]["columns"]] == ["text", "text"]
     assert run("inspect", model) == 0

@@ -176,5 +176,5 @@ def test_accuracy_on_the_training_file_says_so(folder, tmp_path, capsys):
         words = ["predict", tmp_path / "m.skops", folder / name, "-o", tmp_path / "p.csv"]
         assert main([str(word) for word in words]) == 0
         said = capsys.readouterr().err
-        assert "accuracy of the answers" in said
-        assert ("trained on: new rows will fare worse" in said) == seen
+        assert "of the answers agree with 'y' in the file" in said
+        assert ("which the model was trained on: new rows will fare worse" in said) == seen

@@ -35,7 +35,7 @@ def test_the_plan_fits_the_budget_where_there_is_a_choice(rows, budget, classes)
     for kind in KINDS:
         final = plan.final(kind, sizes[-1])
         assert final.rows <= rows
-        assert final.seconds <= max(0.5 * budget, plan.fit_seconds(kind, sizes[-1]))
+        assert final.seconds <= 0.7 * budget or final.rows == sizes[-1]
         assert final.components is None or 100 <= final.components <= 1000
 
 
@@ -195,6 +195,21 @@ def test_the_wanted_coverage_is_kept(moons):
     assert found.model.estimator_.target_coverage == 0.6
     assert 0.5 < 1 - found.model.reject(table).mean() < 0.8
     assert 0.45 < found.judged.coverage < 0.85
+
+
+def test_a_lead_that_may_be_chance_is_called_so(moons):
+    X, y = moons
+    table = Table({"a": X[:, 0], "b": X[:, 1]})
+    plan = planner(len(y), folds=3, speed=1e3)
+    found = choose_model(table, y, ["leaky", "ramp"], planner=plan, jobs=1)
+    best = found.race.of(found.kind)
+    near = [
+        each.title
+        for each in found.race.judged
+        if each.kind != found.kind and Measure().worse(each, best) < 1.96
+    ]
+    assert near
+    assert found.why.endswith(f"its lead over {' and '.join(near)} may be chance")
 
 
 def test_the_width_of_a_table_counts_categories():

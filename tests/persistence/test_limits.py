@@ -187,3 +187,71 @@ def test_what_compresses_too_well_is_stored_as_it_is_and_loads(tmp_path, small):
     buttress.save(model, tmp_path / "m.skops")
     assert (tmp_path / "m.skops").stat().st_size > 16_000_000
     assert len(buttress.load(tmp_path / "m.skops").var_smoothing_history) == 2_000_000
+
+
+def with_array(model, change):
+    """The model's file with one of its arrays changed, sealed anew."""
+    members = members_of(model)
+    n_changed = 0
+    for name, content in members.items():
+        if name.endswith(".npy"):
+            array = np.load(io.BytesIO(content))
+            new = change(array)
+            if new is not None:
+                buffer = io.BytesIO()
+                np.save(buffer, new)
+                members[name] = buffer.getvalue()
+                n_changed += 1
+    assert n_changed
+    return rebuilt(members)
+
+
+def wrong_child(array):
+    names = array.dtype.names or ()
+    field = next((name for name in ("left_child", "left") if name in names), None)
+    if field is None:
+        return None
+    array = array.copy()
+    array[field][0] = len(array) + 5
+    return array
+
+
+def looping_child(array):
+    array = wrong_child(array)
+    if array is not None:
+        array[next(name for name in ("left_child", "left") if name in array.dtype.names)][0] = 0
+    return array
+
+
+def wrong_feature(array):
+    names = array.dtype.names or ()
+    field = next((name for name in ("feature", "feature_idx") if name in names), None)
+    if field is None:
+        return None
+    array = array.copy()
+    array[field][0] = 99
+    return array
+
+
+@pytest.mark.parametrize("change", [wrong_child, looping_child, wrong_feature])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_depth=3),
+        GradientBoostingClassifier(n_estimators=2),
+        HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_tree_that_leads_out_of_itself_is_refused(tmp_path, model, change):
+    refused(tmp_path, with_array(model.fit(X, Y), change), "a tree in it has a")
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree"])
+def test_neighbours_that_are_no_rows_are_refused(tmp_path, algorithm):
+    def change(array):
+        whole = array.dtype.kind == "i" and array.shape == (60,)
+        return array + 1000 if whole and len(np.unique(array)) == 60 else None
+
+    model = KNeighborsClassifier(algorithm=algorithm).fit(X, Y)
+    refused(tmp_path, with_array(model, change), "neighbour out of range")

@@ -48,7 +48,7 @@ def test_the_report_reuses_the_searches(chosen, monkeypatch):
     assert page.path is not None
     assert page.comparison.names == ["leaky hockey stick", "ramp", "plain SVC"]
     text = render(page)
-    assert "chosen once on all rows compared" in text
+    assert "The parameters were chosen once on all rows compared" in text
     assert "The saved model was fitted to all 160 rows with the exact kernel." in text
 
 

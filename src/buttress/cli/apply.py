@@ -9,7 +9,7 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed
 from buttress.cli._corrected import told
-from buttress.cli._inputs import existing_file, writable
+from buttress.cli._inputs import existing_file, guard_files
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -42,10 +42,10 @@ def apply(
 
     **Example:** `buttress apply data.csv corrections.csv -o clean.csv`
     """
+    guard_files([data, corrections], {"--out": out})
     from buttress.review import CorrectionError, apply_corrections, read_corrections
 
     say = Output(json, quiet)
-    writable(out)
     listed = read_corrections(existing_file(corrections, "file of corrections"))
     try:
         n_changed = apply_corrections(existing_file(data), listed, out, target=target, key=key)

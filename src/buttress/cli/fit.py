@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from buttress.cli._blocks import fit_blocks, refuse_in_blocks
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._corrected import corrected
 from buttress.cli._inputs import (
@@ -130,8 +130,8 @@ def fit(
     if dask is not None or data.is_dir():
         refused = {"--metric": metric, "--class-weight": class_weight, "--report": report}
         refused |= {"--corrections": corrections}
-        _refuse_in_blocks(refused | {"--target-coverage": target_coverage, "--time": time})
-        _fit_blocks(
+        refuse_in_blocks(refused | {"--target-coverage": target_coverage, "--time": time})
+        fit_blocks(
             data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say
         )
         return
@@ -175,45 +175,55 @@ def fit(
         _save(chosen, data, read, measure, out, missing=str(missing), folds=folds, seed=seed)
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
-            from buttress.model_selection.candidates import Request
-            from buttress.report import fit_report, write_report
-
-            asked = Request(d=measure.d, seed=seed, folds=folds, class_weight=weights, scoring=None)
-            page = fit_report(
-                str(data),
-                read.table,
-                read.labels,
-                chosen,
-                measure=measure,
-                request=asked,
-                folds=folds,
-            )
-            if changes is not None:
-                page = replace(page, summary=[*page.summary, *changes["sentences"]])
-            write_report(page, report)
+            _report(chosen, data, read, measure, weights, folds, seed, report)
             say.say(f"wrote {report}")
-    say.result(
-        {
-            "data": str(data),
-            "rows": len(read.labels),
-            "rows_in_file": read.n_read,
-            "columns": len(read.table.names),
-            "classes": read.classes,
-            "measure": measure.title,
-            "compared": [summary(each, measure) for each in chosen.race.judged],
-            "rows_compared": len(chosen.race.rows),
-            "tuned_in_folds": chosen.race.tuned_in_folds,
-            "chosen": chosen.kind,
-            "why": chosen.why,
-            "held_out": summary(chosen.judged, measure),
-            "noise_rates": _noise_rates(chosen),
-            "rows_fitted": chosen.final.rows,
-            "landmarks": chosen.final.components,
-            "model": str(out),
-            "report": str(report) if report else None,
-            "corrections": changes,
-        }
+    say.result(_result(chosen, data, read, measure, out, report) | {"corrections": changes})
+
+
+def _report(
+    chosen: Chosen,
+    data: Path,
+    read: Data,
+    measure: Measure,
+    weights: Any,
+    folds: int,
+    seed: int,
+    out: Path,
+) -> None:
+    """Build the report from what was found, and write it."""
+    from buttress.model_selection.candidates import Request
+    from buttress.report import fit_report, write_report
+
+    asked = Request(d=measure.d, seed=seed, folds=folds, class_weight=weights)
+    page = fit_report(
+        str(data), read.table, read.labels, chosen, measure=measure, request=asked, folds=folds
     )
+    write_report(page, out)
+
+
+def _result(
+    chosen: Chosen, data: Path, read: Data, measure: Measure, out: Path, report: Path | None
+) -> dict[str, Any]:
+    """What a program is told."""
+    return {
+        "data": str(data),
+        "rows": len(read.labels),
+        "rows_in_file": read.n_read,
+        "columns": len(read.table.names),
+        "classes": read.classes,
+        "measure": measure.title,
+        "compared": [summary(each, measure) for each in chosen.race.judged],
+        "rows_compared": len(chosen.race.rows),
+        "tuned_in_folds": chosen.race.tuned_in_folds,
+        "chosen": chosen.kind,
+        "why": chosen.why,
+        "held_out": summary(chosen.judged, measure),
+        "noise_rates": _noise_rates(chosen),
+        "rows_fitted": chosen.final.rows,
+        "landmarks": chosen.final.components,
+        "model": str(out),
+        "report": str(report) if report else None,
+    }
 
 
 def _before_and_after(chosen: Chosen, read: Data, before: Data, seed: int) -> dict[str, Any]:
@@ -300,57 +310,6 @@ def _choose(
     )
 
 
-def _refuse_in_blocks(given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(f"{option} does not apply to --dask and directories")
-
-
-def _fit_blocks(
-    data: Path,
-    target: str,
-    model: Model,
-    d: float,
-    out: Path,
-    ignore: str | None,
-    folds: int,
-    approximation: Approximation | None,
-    dask: str | None,
-    seed: int,
-    say: Output,
-) -> None:
-    """Files that need not fit in memory: one kind of model, an approximate kernel."""
-    from buttress.cli._blocks import fit_in_blocks
-    from buttress.model_selection.candidates import Request, make_candidate, takes_approximation
-    from buttress.persistence import save
-
-    kind = "leaky" if model is Model.auto else model.value
-    if not takes_approximation(kind):
-        raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
-    name = approximation.value if approximation else "auto"
-    estimator = make_candidate(kind, Request(d=d, seed=seed, folds=folds), approximation=name)
-    estimator.set_params(cv=folds)
-    left_out = names(ignore)
-    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
-    rows = int(fitted.encoder_.scaler_.n_samples_seen_)
-    fitted.ignore = left_out
-    fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
-    save(fitted, out)
-    say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
-    say.say(f"wrote {out} ({out.stat().st_size} bytes)")
-    say.result(
-        {
-            "data": str(data),
-            "rows": rows,
-            "columns": int(fitted.n_features_in_),
-            "classes": [str(label) for label in fitted.classes_.tolist()],
-            "approximation": fitted.estimator_.approximation_,
-            "chosen": kind,
-            "model": str(out),
-        }
-    )
-
-
 def _describe(path: Path, read: Data) -> str:
     each = ", ".join(f"{name} {count}" for name, count in list(read.classes.items())[:10])
     dropped = read.n_read - len(read.labels)
@@ -404,7 +363,7 @@ def _quality(chosen: Chosen, measure: Measure) -> str:
     judged = chosen.judged
     loss = measure.estimate(judged)
     parts = [
-        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} "
+        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} of "
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():

@@ -113,7 +113,7 @@ def predict(
             f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r} in the file"
         )
         if getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data):
-            message += ", on which the model was trained: new rows will fare worse"
+            message += ", which the model was trained on: new rows will fare worse"
     say.note(message + (f"; wrote {out}" if out else ""))
 
 

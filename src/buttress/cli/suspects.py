@@ -120,10 +120,13 @@ def _write(out: Path, columns: dict[str, list[Any]]) -> None:
         return
     import csv
 
+    from buttress.tables.grammar import for_spreadsheet
+
     with replacing(out, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerow(map(for_spreadsheet, columns))
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(map(for_spreadsheet, row))
 
 
 def _tell(

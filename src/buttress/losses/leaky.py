@@ -103,7 +103,10 @@ class LeakyHockeyStick:
 
     def curvature(self, u: Array) -> Array:
         """The second derivative; zero up to and including u = 1."""
-        bent = self.curvature_bound * np.exp((1.0 / self.r - 2.0) * _log_beyond_one(u))
+        if math.isinf(self.r):
+            bent = np.asarray(self.derivative(u)) ** 2
+        else:
+            bent = self.curvature_bound * np.exp((1.0 / self.r - 2.0) * _log_beyond_one(u))
         return np.asarray(np.where(np.asarray(u) > 1, bent, np.zeros_like(bent)))
 
     def conjugate(self, s: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from buttress._arrays import Array
 from buttress._threads import one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.training import TrainingSet
+from buttress.kernels import make_kernel
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.model_selection._results import Metadata, Solved
 
@@ -76,6 +78,37 @@ class ExactSearch:
             estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
             found.append(self.score(estimator, outer, test))
+        return found
+
+    def expansion_scores(
+        self, K: Array, fold: Fold, combinations: list[dict[str, Any]], coefs: Array, biases: Array
+    ) -> list[float]:
+        """The score of every combination on one fold, from solutions that are known.
+
+        Parameters
+        ----------
+        K : array of shape (held-out rows, training rows)
+        fold : pair of index arrays
+        combinations : list of dict
+        coefs : array of shape (problems, combinations, training rows)
+            Signed coefficients.
+        biases : array of shape (problems, combinations)
+        """
+        data, (train, test) = self.data, fold
+        if isinstance(self.model.scoring, str) and self.model.scoring == "accuracy":
+            values = np.matmul(K.astype(np.float64), coefs.transpose(0, 2, 1)) + biases[:, None]
+            codes = (values[0] > 0).astype(int) if len(values) == 1 else values.argmax(axis=0)
+            weight = self.weight(test) if self.metadata.weighted else None
+            right = codes == data.codes[test][:, None]
+            return [float(share) for share in np.average(right, axis=0, weights=weight)]
+        everything, kernel = np.arange(len(train)), make_kernel("precomputed")
+        inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
+        found = []
+        for k, values in enumerate(combinations):
+            estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+            estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
+            estimator.n_features_in_ = len(train)
+            found.append(self.score(estimator, K, test))
         return found
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:

@@ -59,6 +59,13 @@ _FIRST_SAMPLE = 400
 _LAST_SAMPLE = 2000
 # Every fold is tuned anew when that takes no longer than this, unless a budget was given.
 _QUICK = 6.0
+# Shares of the time that is left which the comparison and then the fit may take; the report
+# needs the rest. A budget that nobody asked for is a limit, not a wish: 20,000 rows should take
+# a minute of its two; larger tables take what there is.
+_COMPARING, _COMPARING_UNASKED = 0.5, 0.25
+_FITTING, _FITTING_UNASKED = 0.7, 0.25
+# Penalties tried on a table larger than the sample, on no more rows than this.
+PENALTIES, MOST_TUNING_ROWS = 4, 50_000
 COMPONENTS = (1000, 700, 500, 300, 200, 100)
 
 
@@ -126,8 +133,8 @@ class Planner:
     >>> planner = Planner(Size(100_000, 20), budget=120, threads=2, speed=1.0)
     >>> planner.samples(["leaky", "ramp"])
     [400, 2000]
-    >>> planner.final("leaky", searched_rows=2000).components
-    1000
+    >>> planner.final("leaky", searched_rows=2000).rows
+    100000
     """
 
     def __init__(
@@ -192,8 +199,7 @@ class Planner:
     def samples(self, kinds: Sequence[str]) -> list[int]:
         """Rows of the samples to compare the kinds on, growing."""
         most = min(self.size.rows, MOST_EXACT_ROWS)
-        # The final fit and the report need their part.
-        time_left = 0.5 * self.remaining()
+        time_left = (_COMPARING if self.generous else _COMPARING_UNASKED) * self.remaining()
         affordable = most
         while affordable > _FIRST_SAMPLE and self.together(kinds, affordable) > time_left:
             affordable = int(affordable * 0.9)
@@ -220,21 +226,29 @@ class Planner:
         n = self.size.rows
         if searched_rows == n:
             return FinalFit(n, None, 0.0)
-        left = max(0.5 * self.remaining(), 0.1 * self.budget)
+        unhurried = self.generous or n > MOST_TUNING_ROWS
+        share = _FITTING if unhurried else _FITTING_UNASKED
+        left = max(share * self.remaining(), 0.1 * self.budget)
         exact = self.fit_seconds(kind, n)
         if (n <= MOST_EXACT_ROWS or kind not in _APPROXIMATE) and exact <= left:
             return FinalFit(n, None, exact)
         if kind not in _APPROXIMATE:
-            rows = n
-            while rows > searched_rows and self.fit_seconds(kind, rows) > left:
-                rows = int(rows * 0.9)
-            return FinalFit(max(rows, searched_rows), None, self.fit_seconds(kind, rows))
+            rows = _shrunk(n, searched_rows, lambda m: self.fit_seconds(kind, m) <= left)
+            return FinalFit(rows, None, self.fit_seconds(kind, rows))
         for components in COMPONENTS:
-            seconds = self.approximate_seconds(kind, n, components)
+            seconds = self._with_tuning(kind, n, components)
             if seconds <= left:
                 return FinalFit(n, min(components, n), seconds)
-        rows = max(searched_rows, int(n * left / seconds))
-        return FinalFit(rows, COMPONENTS[-1], self.approximate_seconds(kind, rows, 100))
+        few = COMPONENTS[-1]
+        rows = _shrunk(n, searched_rows, lambda m: self._with_tuning(kind, m, few) <= left)
+        return FinalFit(rows, few, self._with_tuning(kind, rows, few))
+
+    def _with_tuning(self, kind: str, rows: int, components: int) -> float:
+        """Seconds of a fit on landmarks, with those that choose its penalty."""
+        tuning = min(rows, MOST_TUNING_ROWS)
+        return self.approximate_seconds(kind, rows, components) + PENALTIES * (
+            self.approximate_seconds(kind, tuning, components)
+        )
 
     def estimate(self, kinds: Sequence[str], report: bool = False) -> float:
         """Seconds that everything should take: comparison, fit and report."""
@@ -262,6 +276,13 @@ class Planner:
             f"{what} on {on}{later}: about {spoken(self.estimate(kinds, report))} "
             f"(at most {spoken(self.budget)}; change it with --time)"
         )
+
+
+def _shrunk(rows: int, least: int, affordable: Callable[[int], bool]) -> int:
+    """As many rows as can be afforded, but not fewer than `least`."""
+    while rows > least and not affordable(rows):
+        rows = max(least, int(rows * 0.9))
+    return rows
 
 
 def spoken(seconds: float) -> str:

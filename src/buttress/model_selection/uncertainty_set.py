@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -22,7 +21,6 @@ from buttress.classifiers.set_machines import (
 )
 from buttress.classifiers.training import TrainingSet
 from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
-from buttress.kernels import make_kernel
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._mapped_candidates import Candidates, set_candidates
@@ -255,30 +253,7 @@ n_features_in_, feature_names_in_
             )
             coefs.append([result.coef for result in path])
             biases.append([choose_bias(result, target, weight, self.bias) for result in path])
-        if self.scoring == "accuracy" and search.metadata.weighted:
-            return self._accuracies(outer, data, test, np.array(coefs), np.array(biases))
-        fold_data = replace(
-            data, X=inner, codes=data.codes[train], weight=None, rows=np.arange(len(train))
-        )
-        kernel = make_kernel("precomputed")
-        found = []
-        for k, values in enumerate(combinations):
-            model = self._make_estimator(**values).set_params(kernel="precomputed")
-            dual = np.array([path[k] for path in coefs])
-            model._store_expansion(fold_data, kernel, dual, np.array([b[k] for b in biases]))
-            model.n_features_in_ = len(train)
-            found.append(search.score(model, outer, test))
-        return found
-
-    @staticmethod
-    def _accuracies(
-        outer: Array, data: TrainingSet, test: Any, coefs: Array, biases: Array
-    ) -> list[float]:
-        """The weighted accuracy of every radius, all at once."""
-        scores = np.matmul(outer.astype(np.float64), coefs.transpose(0, 2, 1)) + biases[:, None]
-        codes = (scores[0] > 0).astype(int) if len(scores) == 1 else scores.argmax(axis=0)
-        right = codes == data.codes[test][:, None]
-        return [float(x) for x in np.average(right, axis=0, weights=data.weights[test])]
+        return search.expansion_scores(outer, fold, combinations, np.array(coefs), np.array(biases))
 
     def _fit_exact(self, data: TrainingSet, metadata: Metadata) -> None:
         super()._fit_exact(data, metadata)

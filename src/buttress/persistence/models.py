@@ -11,6 +11,7 @@ from typing import Any
 from buttress._files import replacing
 from buttress.persistence._container import ModelFileError, seal, unseal
 from buttress.persistence._limits import TooLarge, check_archive
+from buttress.persistence._sound import check_structures
 from buttress.persistence._trusted import trusted_types
 
 
@@ -114,6 +115,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         check_archive(data)
         trusted = _refuse_foreign_types(skops_io, data, f"{path}: refused")
         model = skops_io.loads(data, trusted=sorted(trusted))
+        check_structures(model)
         _fill_new_parameters(model, set())
     except ModelFileError:
         raise

@@ -127,8 +127,8 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
     tuned = (
         "The parameters were chosen anew in every fold."
         if found.tuned_in_folds
-        else "The parameters were chosen once on all rows compared, which flatters every model "
-        "a little, and all of them alike."
+        else "The parameters were chosen once on all rows compared, which flatters the models that "
+        "have some to choose a little (plain SVC has none)."
     )
     dropped = [f"{each.title} was {each.dropped}." for each in found.judged if each.dropped]
     return " ".join(

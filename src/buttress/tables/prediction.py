@@ -128,7 +128,7 @@ class FilePrediction:
 
     def _answers(self, block: Table, where: str) -> Answers:
         model = self.model
-        truth = block.columns.get(model.target) if model.target else None
+        truth = None if model.target is None else block.columns.get(model.target)
         features = block if truth is None else block.without(str(model.target))
         rows = np.arange(len(block))
         if self._encoder.missing == "drop-rows":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,7 @@ def test_other_classes_of_the_file_stay_foreign(tmp_path: Path) -> None:
 def test_a_rule_that_cannot_be_compiled_says_so() -> None:
     from buttress.solvers.stream.rules import UpdateRule, compiled_rule
 
+    @dataclass(frozen=True)
     class Undecided(UpdateRule):
         @staticmethod
         def decide(z, y, kxx, tolerance, first, own):

@@ -97,6 +97,7 @@ def solve_ramp(
     weight: Array | None = None,
     fit_intercept: bool = True,
     start: BoolArray | tuple[Array, float] | None = None,
+    warm: RampSolution | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> RampSolution:
@@ -115,6 +116,9 @@ def solve_ramp(
     start : array of bool, pair ``(c, b)`` or None
         Where the first tangent is taken: the rows that are clipped, or a function. By default
         no row is clipped, so that the first step is the support vector machine.
+    warm : RampSolution, optional
+        A solution of the same rows for another C or s: its variables begin the first convex
+        step, which ends where it would without them.
     tol : float
         Tolerance of every convex step, in units of f.
     max_iter : int
@@ -138,6 +142,8 @@ def solve_ramp(
     """
     rows = as_kernel_rows(K)
     problem = _RampProblem(rows, _terms(rows.n, y, C, s, weight, fit_intercept))
+    if warm is not None:
+        problem.first = (warm, warm.C / C)
     if isinstance(start, tuple):
         point = problem.point(start[0], _thresholds(start[1], fit_intercept))
         found = minimize_dc(problem, start=point, tol=tol, max_iter=max_iter)
@@ -237,6 +243,16 @@ def _solution(
 
 class _RampProblem(HingeProblem):
     """Convex steps whose intercept does not hang on variables a hair away from a bound."""
+
+    # A solution of the same rows, and how much larger its penalty is.
+    first: tuple[RampSolution, float] | None = None
+
+    def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
+        if warm is not None or self.first is None:
+            return super().step(pattern, warm, tol)
+        known, was = self.first
+        begin: Any = HingePoint(known.c, known.g, _thresholds(known.b, True), known)  # type: ignore[arg-type]
+        return self.scaled_step(pattern, begin, was, 1.0, tol)
 
     def scaled_step(
         self, pattern: BoolArray, warm: HingePoint | None, was: float, factor: float, tol: float

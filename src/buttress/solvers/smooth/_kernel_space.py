@@ -23,8 +23,8 @@ _MARGIN = 20.0
 # A factor serves once more after a step that left so small a share of its change.
 _CONTRACTION = 0.2
 # Places of a space's numbers: the penalty of the factor (zero: none yet), whether there is an older
-# solution, the logarithm of its penalty, and its intercept.
-_FACTOR, _KNOWN, _OLDER_LOG, _OLDER_B = range(4)
+# solution, the logarithm of its penalty, its intercept, and how many rows are active.
+_FACTOR, _KNOWN, _OLDER_LOG, _OLDER_B, _ACTIVE = range(5)
 
 
 class KernelSpace(NamedTuple):
@@ -39,13 +39,13 @@ class KernelSpace(NamedTuple):
     curvature : array of shape (n,)
         Of the factor.
     rows : array of shape (2, n)
-        The active rows, then the others; how many there are of each is in `counts`.
-    d, lift : arrays of shape (n,)
-        Roots D of the active rows, and what solves the equations for them.
-    right, factor : arrays of shapes (n,) and (n, row_length)
-    older_x, older_u : arrays of shape (n,)
-        The solution before the last.
-    numbers : array of shape (4,)
+        The active rows, then the others.
+    vectors : array of shape (5, n)
+        The roots D of the active rows, what solves the equations for them, a right-hand side,
+        and the coefficients and margins of the solution before the last.
+    factor : array of shape (n, row_length)
+    numbers : array of shape (5,)
+        See the places above.
     contraction : float
     """
 
@@ -53,13 +53,8 @@ class KernelSpace(NamedTuple):
     out: Array
     curvature: Array
     rows: IntArray
-    counts: IntArray
-    d: Array
-    lift: Array
-    right: Array
+    vectors: Array
     factor: Array
-    older_x: Array
-    older_u: Array
     numbers: Array
     contraction: float
 
@@ -72,27 +67,21 @@ def kernel_space(K: Array, held: IntArray, out: IntArray) -> KernelSpace:
         K[out[:, None], held],
         np.zeros(n),
         np.empty((2, n), dtype=np.int64),
-        np.zeros(2, dtype=np.int64),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
+        np.empty((5, n)),
         np.empty((n, row_length(n, 8))),
-        np.empty(n),
-        np.empty(n),
-        np.zeros(4),
+        np.zeros(5),
         _CONTRACTION,
     )
 
 
 @implements(path.set_flat_point, KernelSpace)
 def _set_flat_point(space: KernelSpace, problem: Problem, lam: float, point: Point) -> None:
-    for i in range(point.u.size):
-        point.x[i] = problem.omega[i] * problem.y[i] / (2.0 * lam)
-        point.u[i] = 0.0
-        space.rows[0, i] = i
-    add_rows(space.K, space.rows[0], point.x, point.u)
-    for i in range(point.u.size):
-        point.u[i] *= problem.y[i]
+    x, u, y, omega, every = point.x, point.u, problem.y, problem.omega, space.rows[0]
+    for i in range(u.size):
+        x[i], u[i], every[i] = omega[i] * y[i] / (2.0 * lam), 0.0, i
+    add_rows(space.K, every, x, u)
+    for i in range(u.size):
+        u[i] *= y[i]
     space.numbers[_KNOWN] = space.numbers[_FACTOR] = 0.0
 
 
@@ -111,55 +100,54 @@ def _predict(
     space: KernelSpace, loss: object, problem: Problem, point: Point, index: int
 ) -> tuple[bool, bool]:
     """Go on as far as the path went between the last two solutions, in log penalty."""
-    numbers, older_x, older_u = space.numbers, space.older_x, space.older_u
-    lam = problem.lambdas[index]
-    ahead, share = np.log(lam), 0.0
+    numbers, older_x, older_u = space.numbers, space.vectors[3], space.vectors[4]
+    x, u, kappa, curvature = point.x, point.u, point.kappa, space.curvature
+    lam, share = problem.lambdas[index], 0.0
     if index > 0:
         last = np.log(problem.lambdas[index - 1])
         if numbers[_KNOWN] > 0.0 and numbers[_OLDER_LOG] != last:
-            share = (ahead - last) / (last - numbers[_OLDER_LOG])
+            share = (np.log(lam) - last) / (last - numbers[_OLDER_LOG])
         numbers[_KNOWN], numbers[_OLDER_LOG] = 1.0, last
-    older_b = numbers[_OLDER_B]
-    numbers[_OLDER_B] = point.b[0]
-    for i in range(point.u.size):
-        x, u = point.x[i], point.u[i]
+    b = point.b[0]
+    point.b[0] += share * (b - numbers[_OLDER_B])
+    numbers[_OLDER_B] = b
+    for i in range(u.size):
+        old_x, old_u = x[i], u[i]
         if share != 0.0:
-            point.x[i] += share * (x - older_x[i])
-            point.u[i] += share * (u - older_u[i])
-        older_x[i], older_u[i] = x, u
+            x[i] += share * (old_x - older_x[i])
+            u[i] += share * (old_u - older_u[i])
+        older_x[i], older_u[i] = old_x, old_u
     if share != 0.0:
-        point.b[0] += share * (point.b[0] - older_b)
-        set_slopes(loss, point.u, point.t, point.kappa)
+        set_slopes(loss, u, point.t, kappa)
     # Curvatures over the penalty change little along the path, so the last penalty's factor
     # often settles signs.
     if not problem.signs_only or numbers[_FACTOR] == 0.0:
         return False, False
-    steady, curvature = True, space.curvature
+    steady = True
     for i in range(curvature.size):
         curvature[i] *= lam / numbers[_FACTOR]
-        steady = steady and (curvature[i] > 0.0) == (point.kappa[i] > 0.0)
+        steady = steady and (curvature[i] > 0.0) == (kappa[i] > 0.0)
     numbers[_FACTOR] = lam
     return False, steady
 
 
 @implements(path.renew, KernelSpace)
 def _renew(space: KernelSpace, problem: Problem, point: Point, lam: float, steps: int) -> None:
-    K, d, lift, factor = space.K, space.d, space.lift, space.factor
+    K, factor, d, lift = space.K, space.factor, space.vectors[0], space.vectors[1]
     active, others = space.rows[0], space.rows[1]
+    curvature, kappa, omega = space.curvature, point.kappa, problem.omega
     m, left = 0, 0
-    for i in range(point.u.size):
-        kappa = point.kappa[i]
-        space.curvature[i] = kappa
-        if kappa > 0.0:
+    for i in range(kappa.size):
+        curvature[i] = kappa[i]
+        if kappa[i] > 0.0:
             active[m] = i
-            d[m] = np.sqrt(problem.omega[i] * kappa / (2.0 * lam))
+            d[m] = np.sqrt(omega[i] * kappa[i] / (2.0 * lam))
             lift[m] = d[m]
             m += 1
         else:
             others[left] = i
             left += 1
-    space.counts[0], space.counts[1] = m, left
-    space.numbers[_FACTOR] = lam
+    space.numbers[_FACTOR], space.numbers[_ACTIVE] = lam, m
     for j in range(m):
         row, target, share = K[active[j]], factor[j], d[j]
         for k in range(j):
@@ -173,23 +161,24 @@ def _renew(space: KernelSpace, problem: Problem, point: Point, lam: float, steps
 @implements(path.propose, KernelSpace)
 def _propose(space: KernelSpace, problem: Problem, point: Point, lam: float, trial: Point) -> float:
     """Minimise the quadratic model with the slopes at `point` and the factor's curvatures."""
-    y, d, lift, right, x, u = problem.y, space.d, space.lift, space.right, trial.x, trial.u
-    m, left = space.counts[0], space.counts[1]
+    y, omega, t, curvature = problem.y, problem.omega, point.t, space.curvature
+    d, lift, right, x, u = space.vectors[0], space.vectors[1], space.vectors[2], trial.x, trial.u
+    before, b, total = point.u, point.b[0], 0.0
+    m = int(space.numbers[_ACTIVE])
+    left = u.size - m
     active, others = space.rows[0, :m], space.rows[1, :left]
-    total = 0.0
     for i in range(u.size):
         u[i] = 0.0
     for k in range(left):
         i = others[k]
-        x[i] = problem.omega[i] * y[i] * point.t[i] / (2.0 * lam)
-        right[k] = x[i]
-        total += x[i]
+        right[k] = omega[i] * y[i] * t[i] / (2.0 * lam)
+        x[i] = right[k]
+        total += right[k]
     add_rows(space.K, others, right, u)
-    b = point.b[0]
     if m > 0:
         for j in range(m):
             i = active[j]
-            right[j] = d[j] * (y[i] * (point.t[i] / space.curvature[i] + point.u[i]) - u[i])
+            right[j] = d[j] * (y[i] * (t[i] / curvature[i] + before[i]) - u[i])
         solve(space.factor[:m], right[:m])
         if problem.fit_intercept:
             lifted = 0.0
@@ -211,12 +200,13 @@ def _propose(space: KernelSpace, problem: Problem, point: Point, lam: float, tri
 def _penalty_slopes(
     space: KernelSpace, problem: Problem, point: Point, trial: Point
 ) -> tuple[float, float]:
-    pull, growth = 0.0, 0.0
+    pull, growth, y = 0.0, 0.0, problem.y
+    x, u, new_x, new_u = point.x, point.u, trial.x, trial.u
     b, db = point.b[0], trial.b[0] - point.b[0]
-    for i in range(point.u.size):
-        dx = trial.x[i] - point.x[i]
-        pull += (problem.y[i] * point.u[i] - b) * dx
-        growth += (problem.y[i] * (trial.u[i] - point.u[i]) - db) * dx
+    for i in range(u.size):
+        dx = new_x[i] - x[i]
+        pull += (y[i] * u[i] - b) * dx
+        growth += (y[i] * (new_u[i] - u[i]) - db) * dx
     return pull, growth
 
 
@@ -232,9 +222,10 @@ def _score(row: Array, x: Array) -> float:
 def _settled(
     space: KernelSpace, problem: Problem, before: Point, point: Point, lam: float, left: float
 ) -> bool:
-    moved, smallest = 0.0, np.inf
-    for i in range(len(space.out)):
-        new = _score(space.out[i], point.x) + point.b[0]
-        old = _score(space.out[i], before.x) + before.b[0]
+    moved, smallest, out, x, old_x = 0.0, np.inf, space.out, point.x, before.x
+    b, old_b = point.b[0], before.b[0]
+    for i in range(len(out)):
+        new = _score(out[i], x) + b
+        old = _score(out[i], old_x) + old_b
         moved, smallest = max(moved, abs(new - old)), min(smallest, abs(new))
     return smallest > _MARGIN * left * moved

@@ -169,7 +169,7 @@ def implements(generic: Callable[..., Any], kind: type) -> Callable[[Any], Any]:
     return register
 
 
-@inner(fastmath=FAST)
+@inner(fastmath=True)
 def _compare(
     loss: Any, omega: Array, curvature: Array, point: Point, trial: Point
 ) -> tuple[float, float, float, float]:
@@ -206,7 +206,7 @@ def _slope_along(
     return slope
 
 
-@inner()
+@inner(inline="always")
 def _safe_share(
     loss: Any,
     omega: Array,
@@ -242,14 +242,15 @@ def _safe_share(
 
 @inner()
 def _shorten(point: Point, trial: Point, share: float) -> None:
-    for k in range(point.x.size):
-        trial.x[k] = point.x[k] + share * (trial.x[k] - point.x[k])
-    for i in range(point.u.size):
-        trial.u[i] = point.u[i] + share * (trial.u[i] - point.u[i])
-    trial.b[0] = point.b[0] + share * (trial.b[0] - point.b[0])
+    x, u, b, new_x, new_u, new_b = point.x, point.u, point.b, trial.x, trial.u, trial.b
+    for k in range(x.size):
+        new_x[k] = x[k] + share * (new_x[k] - x[k])
+    for i in range(u.size):
+        new_u[i] = u[i] + share * (new_u[i] - u[i])
+    new_b[0] = b[0] + share * (new_b[0] - b[0])
 
 
-@inner()
+@inner(fastmath=True)
 def _smallest(v: Array) -> float:
     smallest = float(v[0])
     for i in range(v.size):
@@ -260,21 +261,21 @@ def _smallest(v: Array) -> float:
 @inner()
 def _balance(loss: Any, problem: Problem, point: Point, work: Array) -> bool:
     """Move an intercept that no curvature holds to where the classes balance."""
-    for i in range(point.u.size):
-        if point.kappa[i] > 0.0:
+    y, omega, u, kappa = problem.y, problem.omega, point.u, point.kappa
+    for i in range(u.size):
+        if kappa[i] > 0.0:
             return False
-    y, omega = problem.y, problem.omega
-    if abs(imbalance(loss, point.u, y, omega, 0.0, work)) <= 1e-13:
+    if abs(imbalance(loss, u, y, omega, 0.0, work)) <= 1e-13:
         return False
-    shift = balancing_shift(loss, point.u, y, omega, 1.0, work)
+    shift = balancing_shift(loss, u, y, omega, 1.0, work)
     point.b[0] += shift
-    for i in range(point.u.size):
-        point.u[i] += y[i] * shift
-    set_slopes(loss, point.u, point.t, point.kappa)
+    for i in range(u.size):
+        u[i] += y[i] * shift
+    set_slopes(loss, u, point.t, kappa)
     return True
 
 
-@inner()
+@inner(inline="always")
 def _solve_one(
     space: Any, loss: Any, problem: Problem, index: int, point: Point, trial: Point, work: Array
 ) -> tuple[Point, Point, float, int]:
@@ -331,7 +332,7 @@ def _solve_one(
     return point, trial, error, steps
 
 
-@inner()
+@inner(inline="always")
 def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point) -> float:
     """Where the loss is linear at all rows f is known and b an interval; half its length.
 
@@ -342,10 +343,11 @@ def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point)
     if not low <= high:
         return -1.0
     set_flat_point(space, problem, lam, point)
-    point.b[0] = 0.5 * (low + high)
-    for i in range(point.u.size):
-        point.u[i] += problem.y[i] * point.b[0]
-    set_slopes(loss, point.u, point.t, point.kappa)
+    u, y, b = point.u, problem.y, 0.5 * (low + high)
+    point.b[0] = b
+    for i in range(u.size):
+        u[i] += y[i] * b
+    set_slopes(loss, u, point.t, point.kappa)
     return float(0.5 * (high - low))
 
 
@@ -353,25 +355,25 @@ def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point)
 def _store(
     point: Point, half: float, residual: float, steps: int, index: int, found: Found
 ) -> None:
-    for k in range(point.x.size):
-        found.coefs[index, k] = point.x[k]
-    found.intercepts[index] = point.b[0]
-    found.intervals[index, 0] = point.b[0] - half
-    found.intervals[index, 1] = point.b[0] + half
+    x, b, row, interval = point.x, point.b[0], found.coefs[index], found.intervals[index]
+    for k in range(x.size):
+        row[k] = x[k]
+    found.intercepts[index], interval[0], interval[1] = b, b - half, b + half
     found.residuals[index], found.iterations[index] = residual, steps
 
 
-@inner()
+@inner(inline="always")
 def _fill_tail(problem: Problem, last: int, found: Found) -> None:
     """Beyond the penalty `last` solutions are known multiples of its own."""
-    for index in range(last + 1, problem.lambdas.size):
-        factor = (problem.lambdas[last] / problem.lambdas[index]) ** problem.tail_exponent
-        for k in range(found.coefs.shape[1]):
-            found.coefs[index, k] = factor * found.coefs[last, k]
-        b = factor * found.intercepts[last]
-        found.intercepts[index] = b
-        found.intervals[index, 0], found.intervals[index, 1] = b, b
-        found.residuals[index], found.iterations[index] = found.residuals[last], 0
+    lambdas, coefs, intercepts = problem.lambdas, found.coefs, found.intercepts
+    intervals, residuals, iterations = found.intervals, found.residuals, found.iterations
+    for index in range(last + 1, lambdas.size):
+        factor = (lambdas[last] / lambdas[index]) ** problem.tail_exponent
+        for k in range(coefs.shape[1]):
+            coefs[index, k] = factor * coefs[last, k]
+        b = factor * intercepts[last]
+        intercepts[index], intervals[index, 0], intervals[index, 1] = b, b, b
+        residuals[index], iterations[index] = residuals[last], 0
 
 
 @compiled()

@@ -7,15 +7,21 @@ call by address costs some nanoseconds per row beside the row's sum over the sup
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
+
+from buttress._arrays import Array
+
+# Numbers before a rule's own.
+N_COMMON = 8
 
 _SIGNATURE = types.float64(
     types.float64,
@@ -28,55 +34,53 @@ _SIGNATURE = types.float64(
 
 
 @cache
-def _compiled(decide: Callable[..., float]) -> Any:
+def _compiled(decision: Callable[..., float]) -> Any:
     for on_disk in (True, False):
         try:
-            return numba.cfunc(_SIGNATURE, cache=on_disk, error_model="numpy")(decide)
+            return numba.cfunc(_SIGNATURE, cache=on_disk, error_model="numpy")(decision)
         except RuntimeError as error:  # a function typed at a prompt has no file to be kept beside
             if not on_disk or "cannot cache" not in str(error):
                 raise
         except NumbaError as error:
             raise TypeError(
-                f"{decide.__qualname__} cannot be compiled: it must be a function of numbers "
+                f"{decision.__qualname__} cannot be compiled: it must be a function of numbers "
                 f"(z, y, kxx, tolerance, first, own) that returns a number. {error}"
             ) from error
     raise AssertionError("the second attempt returns or raises")
 
 
-def address_of(decide: Callable[..., float]) -> int:
-    """Where the compiled form of a rule's decision stands in memory.
+def encoded(decision: Callable[..., float], common: Sequence[float], own: Array) -> Array:
+    """A rule as one array: where its decision stands in memory, common numbers, its own.
+
+    An address has 47 bits, which a double holds exactly; one array is handed to a compiled loop
+    in a fraction of the time of a tuple.
 
     Examples
     --------
     >>> from buttress.solvers.stream.rules import PerceptronRule
-    >>> address_of(PerceptronRule.decide) > 0
-    True
+    >>> encoded(PerceptronRule.decide, [0.0] * 7, np.array([2.5]))[1:]
+    array([0. , 0. , 0. , 0. , 0. , 0. , 0. , 2.5])
     """
-    return int(_compiled(decide).address)
+    whole = np.array([_compiled(decision).address, *common, *own], dtype=np.float64)
+    assert len(common) == N_COMMON - 1
+    assert int(whole[0]) == _compiled(decision).address
+    return whole
 
 
 @intrinsic
-def decide_at(
-    context: Any,
-    address: Any,
-    z: Any,
-    y: Any,
-    kxx: Any,
-    tolerance: Any,
-    first: Any,
-    own: Any,
-) -> Any:
-    """Call the decision at `address`; `own` is the array of the rule's numbers."""
-    arguments = (types.intp, *_SIGNATURE.args[:-1], types.Array(types.float64, 1, "C"))
+def decide(context: Any, z: Any, y: Any, kxx: Any, tolerance: Any, first: Any, rule: Any) -> Any:
+    """Call a rule's decision; `rule` is what `encoded` made of it."""
+    arguments = (*_SIGNATURE.args[:-1], types.Array(types.float64, 1, "C"))
 
     def generate(target: Any, builder: Any, signature: Any, values: Any) -> Any:
         numbers = target.make_array(signature.args[-1])(target, builder, values[-1]).data
         given = [
             target.get_argument_value(builder, kind, value)
-            for kind, value in zip(signature.args[1:-1], values[1:-1], strict=True)
+            for kind, value in zip(signature.args[:-1], values[:-1], strict=True)
         ]
-        form = ir.FunctionType(ir.DoubleType(), [one.type for one in (*given, numbers)])
-        pointer = builder.inttoptr(values[0], form.as_pointer())
-        return builder.call(pointer, [*given, numbers])
+        own = builder.gep(numbers, [ir.Constant(ir.IntType(64), N_COMMON)])
+        form = ir.FunctionType(ir.DoubleType(), [one.type for one in (*given, own)])
+        address = builder.fptoui(builder.load(numbers), ir.IntType(64))
+        return builder.call(builder.inttoptr(address, form.as_pointer()), [*given, own])
 
     return types.float64(*arguments), generate

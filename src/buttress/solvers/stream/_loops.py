@@ -2,16 +2,11 @@
 
 Names follow the update rules: ``z = y f(x)`` with the model before the row, ``a`` the new
 coefficient, ``t`` the number of labelled rows so far. `Y` holds ±1 for every binary problem
-(columns) and 0 in rows without a label. Three tuples go from call to call:
-
-`rule`
-    the address of its decision, its own numbers, the numbers all rules have (the smallest loss
-    that is no rounding, the unit roundoff, `averaging`, `decay`, `smallest`), whether the first
-    row of a class is special, whether older coefficients shrink (`rules.compiled_rule`)
-`state`
-    which sides of the problems were seen; a bound on the sum of sizes of the terms of f
-`out`
-    the arrays of `rules.Outcome`: scores, updated, refused, vectors
+(columns) and 0 in rows without a label. `rule` holds the address of its decision, then the
+smallest loss that is no rounding, the unit roundoff, `averaging`, `decay`, `smallest`, whether
+the first row of a class is special, whether older coefficients shrink, and its own numbers
+(`rules.compiled_rule`). `seen` says which sides of the problems were met, `size` bounds the sum
+of the sizes of the terms of f, and F, `updated`, `refused` are those of `rules.Outcome`.
 """
 
 from __future__ import annotations
@@ -22,18 +17,16 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled
-from buttress.solvers.stream._decisions import decide_at
+from buttress.solvers.stream._decisions import decide
 from buttress.solvers.stream._exp import power64
 
-Rule = tuple[int, Array, Array, bool, bool]
-State = tuple[BoolArray, Array]
-Out = tuple[Array, BoolArray, BoolArray, IntArray]
+GHOST, EPSILON, AVERAGING, DECAY, SMALLEST, FIRST, SHRINKS = 1, 2, 3, 4, 5, 6, 7
 
 
 @compiled()
-def _divided(f: float, rule: Rule, t: int) -> float:
+def _divided(f: float, rule: Array, t: int) -> float:
     """The score that belongs to a sum of stored coefficients."""
-    averaging = rule[2][2]
+    averaging = rule[AVERAGING]
     if averaging > 0.0:
         return f / (averaging * t) if t > 0 else 0.0
     return f
@@ -41,12 +34,10 @@ def _divided(f: float, rule: Rule, t: int) -> float:
 
 @compiled()
 def _learn_row(
-    i: int, f: Array, Y: Array, kxx: float, rule: Rule, state: State, a: Array
+    i: int, f: Array, Y: Array, kxx: float, rule: Array, seen: BoolArray, size: Array, a: Array
 ) -> tuple[bool, bool]:
     """Apply the rule to row `i` in every problem; fill `a`, return (updated, refused)."""
-    address, own, common, first_of_class, _ = rule
-    seen, size = state
-    ghost, epsilon = common[0], common[1]
+    ghost, epsilon, first_of_class = rule[GHOST], rule[EPSILON], rule[FIRST] > 0.0
     updated, refused = False, False
     root = math.sqrt(kxx) if kxx > 0.0 else 0.0
     for p in range(len(f)):
@@ -58,7 +49,7 @@ def _learn_row(
         # What rounding leaves of 1 - z after an update at the same point is no loss: a fixed
         # floor, or one that grows with the size of the terms of f(x).
         tolerance = max(ghost, epsilon * root * size[p])
-        decided = decide_at(address, y * f[p], y, kxx, tolerance, first, own)
+        decided = decide(y * f[p], y, kxx, tolerance, first, rule)
         skip = math.isnan(decided)
         a[p] = 0.0 if skip else decided
         refused |= skip
@@ -70,7 +61,17 @@ def _learn_row(
 
 @compiled()
 def learn_appending(
-    K: Array, Y: Array, kxx: Array, rule: Rule, t: int, state: State, A: Array, out: Out
+    K: Array,
+    Y: Array,
+    kxx: Array,
+    rule: Array,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    A: Array,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
 ) -> int:
     """One block, for rules whose coefficients are never revised.
 
@@ -78,7 +79,6 @@ def learn_appending(
     each row had before it was learned; `K` is the block's own kernel matrix, `A` receives the
     new coefficients. Returns the new `t`. Cost: B²/2 products at most.
     """
-    F, updated, refused, _ = out
     B, P = F.shape
     new = np.empty(B, dtype=np.int64)
     n_new = 0
@@ -92,7 +92,7 @@ def learn_appending(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, state, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, A[i])
         if updated[i]:
             new[n_new] = i
             n_new += 1
@@ -119,9 +119,9 @@ def _count_alive(coef: Array, n: int) -> int:
 
 
 @compiled()
-def _shrink(coef: Array, n: int, rule: Rule) -> None:
+def _shrink(coef: Array, n: int, rule: Array) -> None:
     """Multiply all coefficients by the rule's decay; those too small become 0."""
-    decay, smallest = rule[2][3], rule[2][4]
+    decay, smallest = rule[DECAY], rule[SMALLEST]
     for p in range(coef.shape[0]):
         for j in range(n):
             c = coef[p, j] * decay
@@ -136,10 +136,11 @@ def learn_revising(
     coef: Array,
     Y: Array,
     kxx: Array,
-    rule: Rule,
+    rule: Array,
     t: int,
-    state: State,
-    out: Out,
+    seen: BoolArray,
+    size: Array,
+    out: tuple[Array, BoolArray, BoolArray, IntArray],
 ) -> tuple[int, int, int]:
     """Rows of a block, for rules or budgets that change old coefficients.
 
@@ -151,7 +152,7 @@ def learn_revising(
     start, n, limit = span
     F, updated, refused, vectors = out
     B, P = F.shape
-    shrinks = rule[4]
+    shrinks = rule[SHRINKS] > 0.0
     a = np.zeros(P)
     alive = _count_alive(coef, n)
     for i in range(start, B):
@@ -161,7 +162,7 @@ def learn_revising(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, state, a)
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, a)
         if shrinks:
             _shrink(coef, n, rule)
             alive = _count_alive(coef, n)
@@ -180,10 +181,19 @@ def learn_revising(
 
 @compiled()
 def learn_linear(
-    X: Array, Y: Array, W: Array, rule: Rule, t: int, state: State, A: Array, out: Out
+    X: Array,
+    Y: Array,
+    W: Array,
+    rule: Array,
+    t: int,
+    seen: BoolArray,
+    size: Array,
+    A: Array,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
 ) -> int:
     """The linear kernel keeps ``w = sum a x``: 2p products per row, whatever came before."""
-    F, updated, refused, _ = out
     B, P = Y.shape
     features = X.shape[1]
     for i in range(B):
@@ -198,7 +208,7 @@ def learn_linear(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, state, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
         if updated[i]:
             for p in range(P):
                 for k in range(features):
@@ -211,15 +221,17 @@ def learn_linear_sparse(
     entries: tuple[Array, IntArray, IntArray],
     Y: Array,
     W: Array,
-    rule: Rule,
+    rule: Array,
     t: int,
-    state: State,
+    seen: BoolArray,
+    size: Array,
     A: Array,
-    out: Out,
+    F: Array,
+    updated: BoolArray,
+    refused: BoolArray,
 ) -> int:
     """`learn_linear` for rows in compressed form: two products per stored entry."""
     data, indices, indptr = entries
-    F, updated, refused, _ = out
     B, P = Y.shape
     for i in range(B):
         kxx = 0.0
@@ -233,7 +245,7 @@ def learn_linear_sparse(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, state, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
         if updated[i]:
             for p in range(P):
                 for e in range(indptr[i], indptr[i + 1]):

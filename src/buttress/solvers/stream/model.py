@@ -143,24 +143,22 @@ class OnlineModel:
                 learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
         return outcome
 
-    def _passed_on(self, out: Outcome) -> tuple[Any, ...]:
-        """What every compiled loop is told after the rows: rule, t, state; and its results."""
-        rule = compiled_rule(self.rule, self.dtype)
-        results = (out.scores, out.updated, out.refused, out.vectors)
-        return rule, self.t, (self.seen, self.size), results
+    def _told(self) -> tuple[Array, int, Any, Array]:
+        """What every compiled loop is told after the rows: the rule and where it stands."""
+        return compiled_rule(self.rule, self.dtype), self.t, self.seen, self.size
 
     def _learn_linear(
         self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
     ) -> None:
         A = np.zeros_like(Y)
-        rule, t, state, results = self._passed_on(out)
         if self.is_sparse:
             rows: Any = (block.data, block.indices.astype(np.int64), block.indptr.astype(np.int64))
             learn: Any = loops.learn_linear_sparse
         else:
             block = rows = np.ascontiguousarray(block)
             learn = loops.learn_linear
-        self.t = learn(rows, Y, self.weights, rule, t, state, A, results)
+        found = (A, out.scores, out.updated, out.refused)
+        self.t = learn(rows, Y, self.weights, *self._told(), *found)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -176,8 +174,8 @@ class OnlineModel:
         A = np.zeros_like(Y)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
-        rule, t, state, results = self._passed_on(out)
-        self.t = loops.learn_appending(within, Y, kxx, rule, t, state, A, results)
+        found = (A, out.scores, out.updated, out.refused)
+        self.t = loops.learn_appending(within, Y, kxx, *self._told(), *found)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -200,11 +198,11 @@ class OnlineModel:
         limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
         self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
         start = 0
-        rule, _, state, results = self._passed_on(out)
+        results = (out.scores, out.updated, out.refused, out.vectors)
         while start < B:
             begin, span = start, (start, n, limit)
             start, n, self.t = loops.learn_revising(
-                span, K, within, store.coef, Y, kxx, rule, self.t, state, results
+                span, K, within, store.coef, Y, kxx, *self._told(), results
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.stream._decisions import address_of
+from buttress.solvers.stream._decisions import encoded
 
 # A loss below this is rounding left over from an update at the same point.
 _GHOST = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}
@@ -198,8 +198,15 @@ class Outcome:
 
 
 @lru_cache(maxsize=64)
-def compiled_rule(rule: UpdateRule, dtype: Any) -> tuple[Any, ...]:
+def compiled_rule(rule: UpdateRule, dtype: Any) -> Array:
     """A rule as the compiled loops read it; they say in which order."""
-    floors = (_GHOST[np.dtype(dtype)], float(np.finfo(dtype).eps))
-    common = np.array([*floors, rule.averaging, rule.decay, rule.smallest])
-    return address_of(type(rule).decide), rule.numbers, common, rule.first_of_class, rule.shrinks
+    common = (
+        _GHOST[np.dtype(dtype)],
+        float(np.finfo(dtype).eps),
+        rule.averaging,
+        rule.decay,
+        rule.smallest,
+        float(rule.first_of_class),
+        float(rule.shrinks),
+    )
+    return encoded(type(rule).decide, common, rule.numbers)

@@ -8,6 +8,7 @@ all columns' weights W with the products of pairs of columns of B.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,17 +232,23 @@ def _make_packed(
     levels = models.level[made]
     for level in np.unique(levels):
         which = made[levels == level]
-        m = low_rank.ranks[level]
+        m = int(low_rank.ranks[level])
         size = m * (m + 1) // 2
         factor, weights = low_rank.factor[:, :m], models.weight[which]
         models.mean[which, :m] = weights @ factor
         if len(which) > _FEW:
             models.packed[which, :size] = weights @ low_rank.pairs[:, :size]
             continue
-        triangle = np.tril_indices(m)
         for k, one in enumerate(which):
             matrix = (factor * weights[k, :, None]).T @ factor
-            models.packed[one, :size] = matrix[triangle]
+            models.packed[one, :size] = np.take(matrix, _triangle(m))
+
+
+@cache
+def _triangle(order: int) -> IntArray:
+    """Where the lower triangle of a square matrix is, row by row."""
+    rows, columns = np.tril_indices(order)
+    return np.asarray(order * rows + columns)
 
 
 @compiled(fastmath=FAST)

@@ -7,7 +7,7 @@ most of what is left. Columns that come here are few, so that this is NumPy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,9 @@ _FLAT = 1e-9
 
 
 # Trial points of a search along steps.
-_TRIALS = 6
+_TRIALS = 2
+# Multiples of steps are no larger.
+_LARGEST = 4.0
 
 
 class Refined(NamedTuple):
@@ -77,14 +79,13 @@ class Refinement:
     problem: IntArray
     lam: Array
 
-    def pulls(self, f: Array, at: IntArray) -> Array:
-        """``-omega y t`` of the columns `at`, whose scores are `f`."""
-        y = self.y[at]
-        return np.asarray(self.omega[at] * y * np.asarray(self.loss.derivative(y * f)))
+    def pulls(self, f: Array) -> Array:
+        """``-omega y t`` at the scores `f`."""
+        return np.asarray(self.omega * self.y * np.asarray(self.loss.derivative(self.y * f)))
 
-    def steps(self, f: Array, a: Array, z: Array, q: Array, at: IntArray) -> tuple[Array, ...]:
+    def steps(self, f: Array, a: Array, z: Array, q: Array) -> tuple[Array, Array, Array]:
         """Steps by the models in single precision from residuals in double: see `model_steps`."""
-        system, place, count = self.system, self.slot[at], len(at)
+        system, place, count = self.system, self.slot, len(self.slot)
         low_rank, models = system.low_rank, system.models
         single_q, damped = np.empty((2, count, len(self.K)), np.float32)
         sums = np.empty((6, count))
@@ -97,8 +98,8 @@ class Refinement:
             np.arange(count),
             system.y,
             system.omega,
-            self.problem[at],
-            self.lam[at],
+            self.problem,
+            self.lam,
             place,
             np.full(count, SLACK),
             single_q,
@@ -109,26 +110,47 @@ class Refinement:
         exact = (1.0 - low_rank.rest[models.level[model]] * models.weight[model]) * q
         damped[:] = exact
         sums[0], sums[1], sums[3] = z.sum(axis=1), a.sum(axis=1), exact.sum(axis=1)
-        return model_steps(
-            low_rank, models, place, self.lam[at], system.fit_intercept, damped, sums
-        )
+        return model_steps(low_rank, models, place, self.lam, system.fit_intercept, damped, sums)
 
-    def share(self, f: Array, a: Array, d: Array, along: Array, P: Array, at: IntArray) -> Array:
-        """Shares of steps `d` at which the objectives are least.
+    def plane_minimum(self, f: Array, a: Array, steps: Array) -> Array:
+        """Multiples (k, 2) of two steps of all columns at which the objectives are least.
 
-        Scores change by `along`, with the intercept by `P`.
+        `steps`, of shape (3, k, 2, n), are coefficients, their scores, and these with the
+        intercept.
         """
-        y, omega, two_lam = self.y[at], self.omega[at], 2.0 * self.lam[at]
-        pull = two_lam * np.einsum("ij,ij->i", a, along)
-        growth = two_lam * np.einsum("ij,ij->i", d, along)
-        share = np.ones(len(at))
-        for _ in range(_TRIALS):
-            u = y * (f + share[:, None] * P)
-            slope = np.einsum("ij,ij->i", omega * y * np.asarray(self.loss.derivative(u)), P)
-            bend = np.einsum("ij,ij->i", omega * np.asarray(self.loss.curvature(u)), P * P)
-            slope, bend = slope + pull + share * growth, bend + growth
-            share = np.clip(share - slope / np.where(bend > 0, bend, 1.0), 0.0, 4.0)
-        return share
+        coef, scores, along = steps
+        two_lam = 2.0 * self.lam[:, None, None]
+        pull = two_lam * (scores @ a[:, :, None])
+        penalty = two_lam * (coef @ scores.transpose(0, 2, 1))
+        signed = along * self.y[:, None]
+        u = self.y * f
+        shares = np.zeros((len(f), 2, 1))
+        for trial in range(_TRIALS):
+            if trial > 0:
+                u = self.y * f + (shares.transpose(0, 2, 1) @ signed)[:, 0]
+            slope = self.omega * np.asarray(self.loss.derivative(u))
+            bend = self.omega * np.asarray(self.loss.curvature(u))
+            gradient = signed @ slope[:, :, None] + pull + penalty @ shares
+            hessian = (signed * bend[:, None]) @ signed.transpose(0, 2, 1) + penalty
+            h11, h12, h22 = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
+            determinant = h11 * h22 - h12 * h12
+            both = determinant > 1e-10 * h11 * h22
+            g1, g2, safe = gradient[:, 0, 0], gradient[:, 1, 0], np.where(both, determinant, 1.0)
+            alone = -g1 / np.where(h11 > 0, h11, 1.0)
+            shares[:, 0, 0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
+            shares[:, 1, 0] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
+        return np.clip(shares[:, :, 0], -_LARGEST, _LARGEST)
+
+    def of(self, at: IntArray) -> Refinement:
+        """Some of the columns."""
+        return replace(
+            self,
+            y=self.y[at],
+            omega=self.omega[at],
+            slot=self.slot[at],
+            problem=self.problem[at],
+            lam=self.lam[at],
+        )
 
 
 def refine_columns(
@@ -145,47 +167,53 @@ def refine_columns(
     k, norm = len(a), task.system.low_rank.norm
     f = a @ task.K + a0[:, None]
     best = a.copy(), a0.copy(), f.copy()
+    last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
     least, before, earlier = np.full((3, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
-    live = np.arange(k)
+    live, part = np.arange(k), task
     for _ in range(_STEPS):
-        z = task.pulls(f[live], live)
-        q = z + 2.0 * task.lam[live, None] * a[live]
-        size = np.maximum(np.abs(z), _FLAT * task.omega[live])
+        z = part.pulls(f[live])
+        q = z + 2.0 * part.lam[:, None] * a[live]
+        size = np.maximum(np.abs(z), _FLAT * part.omega)
         residual = np.max(np.abs(q) / np.where(size > 0, size, np.inf), axis=1)
         better = (residual < least[live]) | settled[live]
         where = live[better]
         least[where] = residual[better]
-        for part, now in zip(best, (a, a0, f), strict=True):
-            part[where] = now[where]
+        for kept, now in zip(best, (a, a0, f), strict=True):
+            kept[where] = now[where]
         going = (residual > enough[live]) & ~settled[live]
-        live, z, q = live[going], z[going], q[going]
+        if not going.all():
+            live, z, q = live[going], z[going], q[going]
+            part = task.of(live)
         if len(live) == 0:
             break
-        step, d0, promise = task.steps(f[live], a[live], z, q, live)
-        d = step.astype(np.float64)
-        along = d @ task.K
-        P = along + d0[:, None]
-        share = task.share(f[live], a[live], d, along, P, live)
-        decrement = np.maximum(np.abs(np.einsum("ij,ij->i", q, P)), promise)
-        a[live] += share[:, None] * d
-        a0[live] += share * d0
-        f[live] += share[:, None] * P
+        single, d0, promise = part.steps(f[live], a[live], z, q)
+        step = single.astype(np.float64)
+        along = step @ task.K
+        new = along + d0[:, None]
+        both = np.stack([np.stack([step, along, new]), last[:, live]], axis=2)
+        shares = part.plane_minimum(f[live], a[live], both)
+        moved = (shares[:, None] @ both)[:, :, 0]
+        last[:, live] = moved
+        last0[live] = shares[:, 0] * d0 + shares[:, 1] * last0[live]
+        a[live] += moved[0]
+        a0[live] += last0[live]
+        f[live] += moved[2]
+        decrement = np.maximum(np.abs(np.einsum("ij,ij->i", q, new)), promise)
         past = zip(decrement, before[live], earlier[live], strict=True)
         rate = np.array([measured_rate(*three) for three in past])
-        left = decrement * rate / (1.0 - rate)
-        pairs = zip(left, task.lam[live], strict=True)
+        pairs = zip(decrement * rate / (1.0 - rate), part.lam, strict=True)
         error = np.array([score_error(*pair, norm) for pair in pairs])
         sizes = np.abs(f[live])
-        held_out = np.where(task.omega[live] == 0.0, sizes, np.inf).min(axis=1)
+        held_out = np.where(part.omega == 0.0, sizes, np.inf).min(axis=1)
         # A column that stands still far from its solution promises no decrease either.
         sane = least[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > error)
         near[live] = sane & ~signs_only[live] & (error <= _NEAR * sizes.max(axis=1))
         earlier[live], before[live] = before[live], decrement
     # by the last step of all: what was settled is where it led
-    for part, now in zip(best, (a, a0, f), strict=True):
-        part[settled] = now[settled]
+    for kept, now in zip(best, (a, a0, f), strict=True):
+        kept[settled] = now[settled]
     solved = settled | near | (least <= tol)
     return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)

@@ -215,10 +215,11 @@ def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> Non
     nearest = np.argmin(far, axis=1)
     near = far[np.arange(len(without)), nearest] < np.log(_BORROWED)
     models.source[without[near]] = (problem * len(lambdas) + nearest)[near]
+    renewed = np.zeros(len(models.source), dtype=bool)
+    renewed[slots] = True
     lenders = models.source[slots]
-    for slot, lender in zip(slots, lenders, strict=True):
-        if lender != slot and lender in slots:
-            copy_model(models, lender, slot)
+    for k in np.flatnonzero((lenders != slots) & renewed[lenders]):
+        copy_model(models, lenders[k], slots[k])
 
 
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
