@@ -73,7 +73,7 @@ _OWN = {
 _FIXED = {
     name: "--" + name.replace("_", "-")
     for name in (
-        "model", "classes", "features", "s", "alpha", "d", "eta", "tau", "kernel", "gamma", "budget",
+        "model", "classes", "features", "s", "alpha", "eta", "tau", "kernel", "gamma", "budget",
         "budget_policy", "drift", "warm_up", "scale", "d", "target_coverage", "target_risk",
     )
 }  # fmt: skip
