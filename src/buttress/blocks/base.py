@@ -96,7 +96,9 @@ class BlockSource(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        BlockSource.registered.append(cls)
+        # a subclass of a source is chosen by name, unless it says itself what it opens
+        if "opens" in vars(cls):
+            BlockSource.registered.append(cls)
 
     @classmethod
     def opens(cls, X: Any) -> bool:
