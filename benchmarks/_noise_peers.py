@@ -1,14 +1,10 @@
 """What the peers of `noise.py` reach: tuned SVC, forest, boosting, and cleanlab around each.
 
-All see the same rows, labels and folds. Run alone it fills results/noise_peers_cells.jsonl.
-
-python benchmarks/_noise_peers.py [--splits N] [--sets NAME ...] [--kinds KIND ...]
+All see the same rows, labels and folds.
 """
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,8 +14,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.svm import SVC
 
-from _common import Cells
-from _noise_sets import APART, COSTS, DEVELOPMENT, KINDS, chow_risk, folds_of, split, spoil
+from _noise_sets import COSTS, chow_risk, folds_of, split, spoil
 
 PENALTIES = [0.1, 1.0, 10.0, 100.0]
 FACTORS = [0.25, 1.0, 4.0]
@@ -101,21 +96,3 @@ def _band_risk(margins: Any, noisy: Any, scores: Any, y_test: Any) -> float:
         wrong = (scores > 0) != y_test
         risks.append(np.where(np.abs(scores) <= best, d, wrong).mean())
     return float(np.mean(risks))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=[*DEVELOPMENT, *APART])
-    parser.add_argument("--kinds", nargs="+", default=KINDS)
-    parser.add_argument("--splits", type=int, default=5)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    cells = Cells("noise_peers", fresh=False)
-    for seed in range(arguments.splits):
-        for name in arguments.sets:
-            for kind in arguments.kinds:
-                cells.get((name, seed, kind), peer_cell)
-
-
-if __name__ == "__main__":
-    main()

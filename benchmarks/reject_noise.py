@@ -1,8 +1,10 @@
-"""The 0-d-1 risk of tuned abstainers, with clean labels and with a tenth of them flipped.
+"""The 0-d-1 risk of rules that refuse, with clean labels and with a tenth of them flipped.
 
 The data sets, training parts, widths and folds are those of noise.py; the penalties are the
-default grid of DoubleRampClassifierCV, for the support vector machines too. Finished cells
-(set, split, share of flips) are kept in results/reject_noise_cells.jsonl, and a run that was
+default grid of DoubleRampClassifierCV, for the support vector machines too. Three rules start
+from the same tuned support vector machine: Chow's rule on its calibrated scores, a band of its
+margin whose width minimises the risk on the folds, and a rejector learned on its errors. Finished
+cells (set, split, share of flips) are kept in results/reject_noise_cells.jsonl, and a run that was
 interrupted goes on where it stopped; ``--fresh`` starts again. Needs BUTTRESS_DATA.
 
     python benchmarks/reject_noise.py [--quick] [--sets NAME ...] [--splits N] [--docs]
@@ -17,74 +19,90 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
-from _common import Cells, difference, report
-from buttress import ChowRejector, DoubleRampClassifierCV
+from _common import Cells, report
+from buttress import ChowRejector, DoubleRampClassifierCV, NoiseAwareClassifier, TwoStageRejector
 from buttress.datasets import flip_labels
 from buttress.metrics import reject_risk
 from noise import SETS, split, widths
 
-COSTS = (0.1, 0.2, 0.3, 0.4)
+COSTS = (0.05, 0.1, 0.2, 0.3, 0.4)
 RATES = (0.0, 0.1)
 PENALTIES = inspect.signature(DoubleRampClassifierCV).parameters["Cs"].default
-SIGMOID, ISOTONIC, OURS = "Chow, sigmoid SVC", "Chow, isotonic SVC", "double ramp CV"
+SIGMOID, ISOTONIC, BAND = "Chow, sigmoid SVC", "Chow, isotonic SVC", "margin band of the SVC"
+AWARE, TWO_STAGE, RAMP = "NoiseAwareClassifier", "TwoStageRejector on the SVC", "double ramp CV"
+RIVALS, OURS = (SIGMOID, ISOTONIC, BAND), (AWARE, TWO_STAGE, RAMP)
+
+
+def band_width(margins: Any, y: Any, d: float) -> float:
+    """The half width of smallest risk on margins of rows that were held out."""
+    wrong = (margins > 0) != (y == y.max())
+    candidates = np.concatenate([[0.0], np.abs(margins)])
+    risks = [
+        np.mean(np.where((np.abs(margins) <= width) & (width > 0), d, wrong))
+        for width in candidates
+    ]
+    return float(candidates[int(np.argmin(risks))])
 
 
 def cell(name: str, seed: int, rate: float) -> dict[str, float]:
-    """Risk on the test part of every method at every cost, and the share it rejects."""
+    """Risk on the test part of every rule at every cost, and the share it refuses."""
     X, y, X_test, y_test = split(name, seed)
     given = flip_labels(y, rate, random_state=seed) if rate else y
     folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X, given))
     grid = {"C": list(PENALTIES), "gamma": widths(X)}
     svc = GridSearchCV(SVC(), grid, cv=folds).fit(X, given).best_estimator_
-    rules = {
+    margins = cross_val_predict(svc, X, given, cv=folds, method="decision_function")
+    on_test = np.abs(svc.decision_function(X_test))
+    rules: dict[str, Any] = {
         label: ChowRejector(svc, calibration=calibration).fit(X, given)
         for label, calibration in ((SIGMOID, "sigmoid"), (ISOTONIC, "isotonic"))
     }
+    rules[AWARE] = ChowRejector(NoiseAwareClassifier(random_state=seed)).fit(X, given)
     found = {}
-    for corrected in (False, True) if rate else (False,):
-        for d in COSTS:
-            # What a rule that sees the flipped labels must pay to act as if they were right.
-            cost = d + rate * (1 - 2 * d) if corrected else d
-            models: dict[str, Any] = {
-                label: copy(rule).set_params(d=cost) for label, rule in rules.items()
-            }
-            models[OURS] = DoubleRampClassifierCV(d=cost, gammas=widths(X), cv=folds).fit(X, given)
-            for label, model in models.items():
-                rejected = model.reject(X_test)
-                key = f"{label}{', corrected cost' if corrected else ''}/{d:g}"
-                risk = reject_risk(y_test, model.predict(X_test), rejected, d)
-                found[f"{key}/risk"] = float(risk)
-                found[f"{key}/rejected"] = float(np.mean(rejected))
+    for d in COSTS:
+        models = {label: copy(rule).set_params(d=d) for label, rule in rules.items()}
+        models[TWO_STAGE] = TwoStageRejector(svc, d=d, random_state=seed).fit(X, given)
+        models[RAMP] = DoubleRampClassifierCV(d=d, gammas=widths(X), cv=folds, tol=1e-4)
+        models[RAMP].fit(X, given)
+        decided = {
+            label: (model.predict(X_test), model.reject(X_test)) for label, model in models.items()
+        }
+        width = band_width(margins, given, d)
+        decided[BAND] = svc.predict(X_test), (on_test <= width) & (width > 0)
+        for label, (pred, rejected) in decided.items():
+            found[f"{label}/{d:g}/risk"] = float(reject_risk(y_test, pred, rejected, d))
+            found[f"{label}/{d:g}/rejected"] = float(np.mean(rejected))
     return found
 
 
 def table(cells: list[dict[str, float]]) -> list[dict[str, Any]]:
-    """Mean risk and share rejected; then how far the double ramp is from each rule."""
-    labels = list(dict.fromkeys(key.split("/")[0] for key in cells[0]))
-    rows = []
-    for label in labels:
-        row: dict[str, Any] = {"risk / rejected": label}
-        for d in COSTS:
-            risk, share = (
+    """Mean risk and share refused by cost, and the mean over the costs against the best rival."""
+    means = {
+        label: {
+            d: tuple(
                 float(np.mean([scores[f"{label}/{d:g}/{what}"] for scores in cells]))
                 for what in ("risk", "rejected")
             )
-            row[f"d = {d:g}"] = f"{risk:.4f} / {share:.0%}"
-        rows.append(row)
-    for label in labels:
-        if not label.startswith(OURS):
-            ours = OURS + label.removeprefix(SIGMOID).removeprefix(ISOTONIC)
-            rows.append(
-                {"risk / rejected": f"double ramp minus {label}"}
-                | {
-                    f"d = {d:g}": difference(cells, f"{ours}/{d:g}/risk", f"{label}/{d:g}/risk")
-                    for d in COSTS
-                }
-            )
-    return rows
+            for d in COSTS
+        }
+        for label in (*RIVALS, *OURS)
+    }
+    overall = {
+        label: np.mean([risk for risk, _ in found.values()]) for label, found in means.items()
+    }
+    best = min(overall[label] for label in RIVALS)
+    return [
+        {"risk / refused": label}
+        | {f"d = {d:g}": f"{risk:.4f} / {share:.0%}" for d, (risk, share) in found.items()}
+        | {
+            "mean": f"{overall[label]:.4f}",
+            "against the best rival": f"{overall[label] / best - 1:+.1%}",
+        }
+        for label, found in means.items()
+    ]
 
 
 def main() -> None:

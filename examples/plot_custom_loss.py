@@ -2,45 +2,41 @@
 A loss of your own
 ==================
 
-The leaky hockey stick classifier takes any smooth convex margin loss: an object that knows its
-value, derivative and curvature. Here it is the squared hinge, and a bound on how steep a loss may
-get.
+The leaky hockey stick classifier takes any smooth convex margin loss, written as three functions of
+one number: its value, derivative and curvature. They are compiled, and so are the solvers for them.
+Here it is the squared hinge.
 """
-
-from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
 from buttress import LeakyHockeyStickClassifier
-from buttress.losses import LeakyHockeyStick
+from buttress.losses import LeakyHockeyStick, ScalarLoss
 
 # %%
-# A loss is a function of the margin ``u = y f(x)``.
+# A loss is a function of the margin ``u = y f(x)``; the squared hinge is ``max(0, 1 - u)**2``.
 
 
-@dataclass(frozen=True)
-class SquaredHinge:
-    """``max(0, 1 - u)**2``."""
+def value(u):
+    return max(0.0, 1.0 - u) ** 2
 
-    curvature_bound: float = 2.0
 
-    def value(self, u):
-        return np.maximum(0.0, 1.0 - u) ** 2
+def derivative(u):
+    return -2.0 * max(0.0, 1.0 - u)
 
-    def derivative(self, u):
-        return -2.0 * np.maximum(0.0, 1.0 - u)
 
-    def curvature(self, u):
-        return np.where(u < 1.0, 2.0, 0.0)
+def curvature(u):
+    return 2.0 if u < 1.0 else 0.0
 
+
+squared_hinge = ScalarLoss(value, derivative, curvature, curvature_bound=2.0)
 
 # %%
 # Both losses on the same data, half a moon against the other.
 
 X, y = make_moons(200, noise=0.25, random_state=0)
-losses = {"leaky hockey stick": None, "squared hinge": SquaredHinge()}
+losses = {"leaky hockey stick": None, "squared hinge": squared_hinge}
 models = {
     name: LeakyHockeyStickClassifier(alpha=1e-2, gamma=1.0, loss=loss).fit(X, y)
     for name, loss in losses.items()
@@ -49,7 +45,7 @@ models = {
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 u = np.linspace(-2, 3, 200)
 axes[0].plot(u, LeakyHockeyStick().value(u), label="leaky hockey stick")
-axes[0].plot(u, SquaredHinge().value(u), label="squared hinge")
+axes[0].plot(u, squared_hinge.value(u), label="squared hinge")
 axes[0].set(xlabel="margin", ylabel="loss", ylim=(-1.5, 5))
 axes[0].legend()
 

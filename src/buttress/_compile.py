@@ -58,6 +58,16 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return compile_it
 
 
+def inner(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function that only compiled functions call.
+
+    Its code becomes part of theirs: nothing is kept on disk for it, and no door from Python is
+    made, which takes as long as many a loop.
+    """
+    without = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return compiled(**(without | options))
+
+
 def _tell_once(cache: str | None) -> None:
     """Say where compiled code goes if it is not beside the sources, nor where the user said.
 

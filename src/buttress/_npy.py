@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 _LONGEST_HEADER = 10_000
 
 
+def _header(file: IO[bytes]) -> Any:
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(file, _LONGEST_HEADER)
+    if version == (2, 0):
+        return npy.read_array_header_2_0(file, _LONGEST_HEADER)
+    raise ValueError(f"arrays of format {version} are not read")
+
+
 def array_size(file: IO[bytes]) -> int:
     """Bytes that the header of an array claims, from the start of its magic; the file moves on.
 
@@ -22,13 +31,12 @@ def array_size(file: IO[bytes]) -> int:
         When it is no header, or one of an array of Python objects.
     """
     start = file.tell()
-    version = npy.read_magic(file)
-    if version == (1, 0):
-        header: Any = npy.read_array_header_1_0(file, _LONGEST_HEADER)
-    elif version == (2, 0):
-        header = npy.read_array_header_2_0(file, _LONGEST_HEADER)
-    else:
-        raise ValueError(f"arrays of format {version} are not read")
+    try:
+        header = _header(file)
+    except ValueError:
+        raise
+    except Exception as error:  # NumPy hands the text to Python's parser
+        raise ValueError(f"no header of an array: {error}") from None
     shape, _, dtype = header
     if dtype.hasobject:
         raise ValueError("an array of Python objects")

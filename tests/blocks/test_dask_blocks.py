@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -184,3 +187,31 @@ def test_dask_is_recognised_without_importing_it() -> None:
     assert is_dask(da.zeros(3))
     assert not is_dask(X)
     assert current_client() is None or hasattr(current_client(), "compute")
+
+
+def test_a_scheduler_that_disappears_is_one_error(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", str(port)]
+    quiet = {"stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    scheduler = subprocess.Popen([*command, "--no-dashboard"], **quiet)
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard"]
+    workers = subprocess.Popen([*worker, "--no-nanny", "--nthreads", "1"], **quiet)
+    client = None
+    try:
+        client = connect(address, timeout="60s")
+        client.wait_for_workers(1)
+        rows, labels = da.from_array(X, chunks=(300, 4)), da.from_array(Y, chunks=300)
+        source = DaskBlocks(rows, labels, client=client)
+        assert scan(source).n_rows == N
+        scheduler.kill()
+        with pytest.raises(ConnectionError, match=f"scheduler at {address} has gone"):
+            scan(source)
+    finally:
+        for process in (scheduler, workers):
+            process.kill()
+            process.wait()
+        if client is not None:
+            client.close()

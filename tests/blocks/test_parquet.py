@@ -120,3 +120,21 @@ def test_what_is_no_data_file_is_named(tmp_path: Path) -> None:
     FRAME.iloc[:0].to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="no rows"):
         ParquetBlocks(tmp_path / "x.parquet", "y")
+
+
+def test_a_damaged_file_and_a_doubled_column_are_named(tmp_path):
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "part.parquet"
+    parquet.write_table(pyarrow.table({"a": list(range(10_000)), "y": [0, 1] * 5000}), path)
+    content = bytearray(path.read_bytes())
+    content[20:4000] = b"\xff" * 3980
+    path.write_bytes(content)
+    source = ParquetBlocks(path, "y")
+    with pytest.raises(ValueError, match=r"part\.parquet: the file is damaged"):
+        source.read(0)
+    twice = [pyarrow.array([1, 2]), pyarrow.array([3, 4]), pyarrow.array([0, 1])]
+    parquet.write_table(pyarrow.Table.from_arrays(twice, ["a", "a", "y"]), path)
+    with pytest.raises(ValueError, match="'a' appears more than once"):
+        ParquetBlocks(path, "y")

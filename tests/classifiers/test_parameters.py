@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,49 @@ def test_shared_parameters_have_one_default_and_are_given_by_name() -> None:
             if parameter.name in shared:
                 assert parameter.default == shared[parameter.name], (name, parameter.name)
                 assert parameter.kind is parameter.KEYWORD_ONLY, (name, parameter.name)
+
+
+SENSELESS = [
+    ("RampClassifier", {"kernel_params": {"gama": 1.0}}, "takes no 'gama'"),
+    ("KernelPegasos", {"kernel": "linear", "kernel_params": {"gamma": 1.0}}, "expected none"),
+    ("LeakyHockeyStickClassifier", {"kernel_params": {"zz": 1}}, "takes no 'zz'"),
+    ("UncertaintySetClassifier", {"loss": "ellipsoid", "nu": -1}, "nu=-1"),
+    ("UncertaintySetClassifier", {"loss": "hull", "h": -1}, "h=-1"),
+    ("UncertaintySetClassifier", {"loss": "reduced_hull", "omega": "wide"}, "omega='wide'"),
+    ("DoubleRampClassifier", {"confidence": 2}, "confidence=2"),
+    ("DoubleHingeClassifier", {"certify_on": "nothing"}, "certify_on='nothing'"),
+    ("GeneralizedHingeClassifier", {"noise_rates": "much"}, "noise_rates='much'"),
+    ("GeneralizedHingeClassifier", {"noise_rates": [(0, 1), (0.1, 7)]}, "noise_rates="),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "reason"), SENSELESS, ids=str)
+def test_a_senseless_value_is_refused_also_where_nothing_uses_it(name, given, reason):
+    import buttress
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        getattr(buttress, name)(**given).fit(X, [0, 1] * 10)
+
+
+def test_a_cv_that_nothing_uses_is_looked_at():
+    from sklearn.linear_model import LogisticRegression
+
+    from buttress import ChowRejector
+
+    with pytest.raises(ValueError, match="cv"):
+        ChowRejector(LogisticRegression(), cv="many").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["PARampClassifier", "KernelPerceptron", "KernelPegasos", "Norma"])
+def test_online_learners_refuse_a_gram_matrix_that_is_not_symmetric(name):
+    import buttress
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    K = X @ X.T
+    y = [0, 1] * 10
+    learner = getattr(buttress, name)(kernel="precomputed")
+    learner.fit(K, y)
+    K[3, 5] += 0.1
+    with pytest.raises(ValueError, match="not symmetric"):
+        learner.fit(K, y)

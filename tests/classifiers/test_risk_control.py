@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,6 +28,7 @@ from buttress import (
 )
 from buttress.datasets import flip_labels
 from buttress.metrics import reject_scorer
+from buttress.noise import fit_label_noise
 from buttress.theory import binomial_upper
 
 MACHINES = [
@@ -115,6 +116,19 @@ def test_the_promise_is_kept_on_true_labels():
     assert coverage > 0.2
     blind = ChowRejector(LogisticRegression())
     assert promise_is_kept(blind, 10, 4000, 0.1, rate=0.1)[1] < 0.1
+
+
+def test_the_rates_of_wrong_labels_can_be_estimated():
+    model = ChowRejector(LogisticRegression(), noise_rates="estimate")
+    broken, coverage = promise_is_kept(model, 8, 4000, 0.1, rate=0.1)
+    assert broken <= 0.25
+    assert coverage > 0.05
+    X, y = blobs(4000, 0)
+    given = flip_labels(y, 0.1, random_state=0)
+    scores = cross_val_predict(LogisticRegression(), X, given, method="decision_function")
+    rates = fit_label_noise(scores, given)
+    fitted = ChowRejector(LogisticRegression(), target_risk=0.1, noise_rates=rates, random_state=0)
+    assert fitted.fit(X, given).risk_certificate_.confidence == 0.9
 
 
 @pytest.mark.slow
@@ -228,6 +242,7 @@ def test_a_certificate_survives_saving(tmp_path):
         ({"target_risk": 0.1, "confidence": 1.0}, "confidence=1.0"),
         ({"target_risk": 0.1, "certify_on": "luck"}, "certify_on='luck'"),
         ({"target_risk": 0.1, "target_coverage": 0.9}, "cannot both set the band"),
+        ({"target_risk": 0.1, "noise_rates": "guess"}, "noise_rates='guess'"),
         ({"target_risk": 0.1, "noise_rates": [0.1]}, r"noise_rates has shape \(1,\)"),
         ({"target_risk": 0.1, "noise_rates": (0.2, 0.6)}, "add up to 1.2"),
     ],

@@ -48,8 +48,8 @@ def run(*words):
 
 def answers(path):
     header, *lines = path.read_text().splitlines()
-    assert header == "label,margin"
-    labels, margins = zip(*(line.split(",") for line in lines), strict=True)
+    assert header in ("label,margin", "label,margin,probability")
+    labels, margins = zip(*(line.split(",")[:2] for line in lines), strict=True)
     return np.array(labels), np.array([float(m) if m else np.nan for m in margins])
 
 
@@ -173,7 +173,7 @@ def test_blocks_and_standard_output_and_json_lines_agree(folder, tmp_path, capsy
     rows = [json.loads(line) for line in captured.out.splitlines()]
     assert [row["label"] for row in rows] == labels.tolist()
     assert [row["margin"] for row in rows] == margins.tolist()
-    assert "accuracy of the answers" in captured.err
+    assert "of the answers agree with 'y'" in captured.err
 
 
 def test_lenient_prediction_ignores_extra_columns_and_new_categories(folder, tmp_path):
@@ -207,7 +207,7 @@ def test_inspect_shows_columns_settings_and_versions(folder, tmp_path, capsys):
     assert run("fit", folder / "mixed.csv", "-t", "y", *words) == 0
     assert run("inspect", model, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["about"]["format"] == 1
+    assert facts["about"]["format"] == 2
     assert facts["model"]["class"] == "PARampClassifier"
     assert [c["kind"] for c in facts["model"]["columns"]] == ["text", "text"]
     assert run("inspect", model) == 0
@@ -253,10 +253,11 @@ def test_the_demo_compares_finds_wrong_labels_and_reports(tmp_path, capsys):
     assert run("demo", "--out", report, "--repeats", 2, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     by_kind = {each["model"]: each for each in result["models"]}
-    assert {"svc", "ramp", "reject"} <= set(by_kind)
+    assert {"svc", "noise-aware", "abstaining"} <= set(by_kind)
     assert all(each["low"] <= each["risk"] <= each["high"] for each in by_kind.values())
     assert by_kind["svc"]["risk_against_svc"] == {"value": 0.0, "low": 0.0, "high": 0.0}
-    assert by_kind["reject"]["answered"] < 1.0 == by_kind["ramp"]["answered"]
+    assert by_kind["abstaining"]["answered"] < 1.0 == by_kind["noise-aware"]["answered"]
+    assert by_kind["noise-aware"]["error"] < by_kind["svc"]["error"]
     assert min(each["accuracy"] for each in by_kind.values()) > 0.85
     assert result["suspects"]["precision"] > 0.7
     assert result["suspects"]["recall"] > 0.5

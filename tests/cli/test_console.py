@@ -120,6 +120,7 @@ def test_clean_data_have_no_suspects():
     values = np.repeat([-1.0, 1.0], 20) + 0.01 * np.arange(40)
     labels = np.repeat(["a", "b"], 20)
     search = RampClassifierCV(cv=3).fit(values[:, None], labels)
-    section, flagged = suspects_section(search, values[:, None], labels, np.arange(40), 3)
+    found = search.suspects(values[:, None], labels, cv=3)
+    section, flagged = suspects_section(found, labels, np.arange(40), "ramp classifiers")
     assert not flagged.any()
     assert section.rows == []

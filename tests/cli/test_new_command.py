@@ -97,6 +97,7 @@ def test_a_wrong_file_is_told_before_anything_heavy_is_imported(tmp_path):
         ["stream", "nope.csv"],
         ["inspect", "nope.skops"],
         ["export", "nope.skops", "--onnx", "x"],
+        ["suspects", "nope.csv", "-t", "y"],
         ["--help"],
     ):
         done = subprocess.run(

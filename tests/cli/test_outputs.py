@@ -66,6 +66,9 @@ CLASHES = [
     "predict {dir}/model.skops {dir}/rows.csv -o {dir}/rows.csv",
     "predict {dir}/model.skops {dir}/rows.csv -o {dir}/up/model.skops",
     "export {dir}/model.skops --onnx {dir}/model.skops",
+    "apply {dir}/rows.csv {dir}/old.txt -o {dir}/link.csv",
+    "apply {dir}/rows.csv {dir}/old.txt -o {dir}/old.txt",
+    "suspects {dir}/rows.csv -t y -o {dir}/hard.csv",
 ]
 
 

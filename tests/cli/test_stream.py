@@ -72,6 +72,22 @@ def test_one_line_per_row_and_the_library_s_model(rows: Path, tmp_path: Path) ->
     np.testing.assert_allclose(loaded.decision_function(X), model.decision_function(X), atol=1e-9)
 
 
+def test_refused_rows_have_no_answer(tmp_path: Path, capsys: Any) -> None:
+    path, out = tmp_path / "rows.csv", tmp_path / "out.jsonl"
+    X, y = write_rows(path, n=1500)
+    options = ("--features", "a,b,c", "--no-scale", "--gamma", 0.02, "--classes", "no,yes")
+    assert run(path, *options, "--target-coverage", 0.7, "--json", "--out", out) == 0
+    answers = [line["answer"] for line in lines(out)]
+    learner = PARampClassifier(gamma=0.02, target_coverage=0.7)
+    expected = learner.answer_or_refuse(X, y, classes=["no", "yes"])
+    assert answers == expected.tolist()  # a masked entry is None
+    assert 0.6 < 1 - answers.count(None) / 1500 < 0.8
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["coverage"] == pytest.approx(learner.coverage_)
+    wrong = (*options, "--target-coverage", 0.7, "--target-risk", 0.1)
+    assert run(path, *wrong, "--out", tmp_path / "no.csv") == 2
+
+
 def test_csv_in_and_out_with_a_scale_frozen_after_the_warm_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -259,3 +259,12 @@ def test_ctrl_c_tells_the_truth_and_the_stream_goes_on_from_there(tmp_path):
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == list(
         range(1, 401)
     )
+
+
+def test_a_number_too_large_to_compute_with_is_a_reject(tmp_path):
+    data, rejects = tmp_path / "rows.csv", tmp_path / "rejects"
+    data.write_text("".join(rows_of(100, "csv")) + "1e200,-1e300,yes\n0.1,0.2,no\n")
+    words = ["stream", data, "-o", tmp_path / "out", "--rejects", rejects, "-q"]
+    assert main([str(word) for word in words]) == 0
+    assert "too large to compute with" in rejects.read_text()
+    assert len((tmp_path / "out").read_text().splitlines()) == 102

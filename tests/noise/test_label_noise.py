@@ -24,12 +24,12 @@ def brute_force(scores, y, n_rates=40, n_side=40):
     """Posterior means on a full grid over rate, slope and intercept, with the model's priors."""
     z = (scores - scores.mean()) / scores.std()
     rates = (np.arange(n_rates) + 0.5) / n_rates * 0.49
-    slopes, intercepts = np.linspace(0.0, 16.0, n_side), np.linspace(-8.0, 8.0, n_side)
+    slopes, intercepts = np.linspace(0.0, 20.0, n_side), np.linspace(-8.0, 8.0, n_side)
     r, w, b = (part.ravel()[:, None] for part in np.meshgrid(rates, slopes, intercepts))
     eta = expit(w * z + b)
     one = r + (1 - 2 * r) * eta
     log = 0.6 * np.log(np.where(y == 1, one, 1 - one)).sum(axis=1)
-    log -= (w**2 / 50 + b**2 / 200)[:, 0]
+    log += (2 * np.log(1 - r) - w**2 / 100 - b**2 / 200)[:, 0]
     weight = np.exp(log - log.max())
     weight /= weight.sum()
     own, other = np.where(y == 1, eta, 1 - eta), np.where(y == 1, 1 - eta, eta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from buttress.report import (
+    ClassTable,
     Comparison,
     Coverage,
     NoiseComparison,
@@ -45,6 +46,17 @@ def report() -> Report:
             {"seconds": ["0.3"] * 5},
             "ramp <b>",
             how="Five folds.",
+            meaning="share of wrong answers",
+            notes={"seconds": "of all <i>fits</i>"},
+        ),
+        classes=ClassTable(
+            ["benign", "malignant, sure"],
+            [120, 80],
+            [110, 60],
+            [6, 15],
+            [4, 5],
+            [0.88, float("nan")],
+            "ramp <b>",
         ),
         noise=NoiseComparison(
             "error",

@@ -186,6 +186,15 @@ def test_a_phone_needs_no_sideways_scrolling(page):
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
     assert widths[0] <= widths[1]
+    # what is wider than the screen scrolls in a frame of its own, which the keyboard reaches
+    frames = page.run(
+        "return Array.from(document.querySelectorAll('table'), t => { "
+        "const f = t.closest('.scroll'); "
+        "return f && f.tabIndex === 0 && ['auto', 'scroll'].includes(getComputedStyle(f).overflowX)"
+        " && f.getBoundingClientRect().right <= innerWidth; })"
+    )
+    assert len(frames) >= 5
+    assert all(frames)
     smallest = page.run(
         "return Math.min(...Array.from(document.querySelectorAll('svg .tick'), "
         "e => e.getBoundingClientRect().height))"

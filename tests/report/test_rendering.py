@@ -32,7 +32,9 @@ spec = importlib.util.spec_from_file_location("sample", Path(__file__).with_name
 sample = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sample)
 
-SECTIONS = ["health", "comparison", "noise", "path", "coverage", "suspects", "picture"]
+SECTIONS = [
+    "health", "comparison", "classes", "noise", "path", "coverage", "suspects", "picture",
+]  # fmt: skip
 
 
 @pytest.mark.smoke
@@ -52,6 +54,23 @@ def test_a_section_can_be_left_out(name):
     page = render(Report(**(values | {name: None})))
     assert f'id="{name}"' not in page
     assert f'href="#{name}"' not in page
+
+
+def test_shares_are_percentages_and_columns_are_explained():
+    page = render(
+        Report(
+            "a",
+            comparison=sample.report().comparison,
+            classes=sample.report().classes,
+            suspects=Suspects(["row", "chance wrong"], [[3, 0.934], [7, 0.5]], 20),
+        )
+    )
+    assert '<td class="number">93 %</td>' in page
+    assert "0.934" in page.split('id="data"')[1]  # the download keeps the number
+    assert "share of wrong answers" in page
+    assert "<dt>seconds</dt><dd>of all &lt;i&gt;fits&lt;/i&gt;</dd>" in page
+    assert "91.7 %" in page  # 110 of 120
+    assert "75.0 %" in page
 
 
 def test_nothing_points_outside_the_file(tmp_path):

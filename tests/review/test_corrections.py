@@ -84,7 +84,7 @@ def test_all_conflicts_are_told_and_good_corrections_wait(data, tmp_path, capsys
     assert lines == [
         "buttress: correction 2, row 2: the label is 'yes', not 'no'",
         "buttress: correction 3, row 7: there is no such row",
-        "buttress: 2 of 3 corrections do not apply; nothing written",
+        f"buttress: 2 conflicts: {file} does not apply to {data}; nothing written",
     ]
     assert not out.exists()
 

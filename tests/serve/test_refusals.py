@@ -68,7 +68,7 @@ def test_what_is_wrong_is_said_in_one_line(models, serving, body, status, words)
         ("x0,x1,x2,x3,city\n1,2,3,four,Oslo\n", "column 'x3' is numeric, but holds 'four'"),
         ("x0,x1,x2,x3,city\n1,2,3,inf,Oslo\n", "column 'x3' is too large"),
         ("x0,x1,x2,x3,city\n1,2,3,,Oslo\n", "column 'x3' has no value"),
-        ('x0,"x1\n', "no rows"),
+        ('x0,"x1\n', "not CSV"),
     ],
 )
 def test_bad_csv(models, serving, body, words):

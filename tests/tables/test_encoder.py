@@ -173,3 +173,10 @@ def test_the_reject_interface_reaches_the_estimator():
     np.testing.assert_array_equal(model.predict_or_reject(X, "?") == "?", rejected)
     numbers = TableClassifier(DoubleHingeClassifier(kernel="linear")).fit(X, y == "p")
     assert set(numbers.predict_or_reject(X, "?")[rejected]) == {"?"}
+
+
+def test_numbers_too_large_to_standardise_are_named():
+    table = as_table({"a": [1.0, 2.0], "b": [1e200, -1e250]})
+    with pytest.raises(TableError, match="'b' holds numbers too large"):
+        TableEncoder().fit(table)
+    assert TableEncoder(standardize=False).fit_transform(table)[1, 1] == -1e250

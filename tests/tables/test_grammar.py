@@ -14,6 +14,7 @@ from buttress.tables import TableClassifier, TableError, iter_table, read_table
 from buttress.tables.grammar import (
     Malformed,
     class_labels,
+    for_spreadsheet,
     json_fields,
     looks_numeric,
     to_label,
@@ -181,3 +182,16 @@ def test_one_long_cell_does_not_multiply(tmp_path):
     rows = "".join(f"{i},x\n" for i in range(20_000))
     (tmp_path / "a.csv").write_text("a,b\n" + rows + "x" * 100_000 + ",x\n")
     assert len(read_table(tmp_path / "a.csv", block_rows=30_000)) == 20_001
+
+
+@given(st.text(max_size=10))
+def test_a_cell_for_people_is_never_a_formula_and_loses_nothing(text):
+    safe = for_spreadsheet(text)
+    assert safe in (text, "'" + text)
+    if safe[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        assert looks_numeric(safe)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+def test_what_a_spreadsheet_would_run_is_marked(text):
+    assert for_spreadsheet(text) == "'" + text

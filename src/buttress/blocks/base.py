@@ -96,7 +96,7 @@ class BlockSource(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # a subclass of a source is chosen by name, unless it says itself what it opens
+        # one that does not say what it opens is a variant of another, made by hand
         if "opens" in vars(cls):
             BlockSource.registered.append(cls)
 

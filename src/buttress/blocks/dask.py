@@ -7,6 +7,7 @@ makes it again elsewhere.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -17,6 +18,8 @@ import numpy as np
 from buttress._arrays import IntArray
 from buttress.blocks.base import Block, BlockSource, LocalBlocks, Result, working_dtype
 
+# What Dask's client raises when the other side is no longer there.
+_LOST = {"FutureCancelledError", "CancelledError", "CommClosedError", "FuturesCancelledError"}
 # Sums are added in groups of this many on the workers before they travel further.
 _FAN_IN = 8
 
@@ -142,12 +145,21 @@ class DaskBlocks(BlockSource):
             bar = ProgressBar() if self.verbose > 0 else nullcontext()
             with bar:
                 return list(dask.compute(*values))
-        futures = self.client.compute(values)
-        if self.verbose > 0:
-            from distributed import progress
+        address = getattr(self.client.scheduler, "address", "its address")
+        try:
+            futures = self.client.compute(values)
+            if self.verbose > 0:
+                from distributed import progress
 
-            progress(futures, notebook=False)
-        return list(self.client.gather(futures))
+                progress(futures, notebook=False)
+            return list(self.client.gather(futures))
+        except (Exception, CancelledError) as error:
+            if type(error).__name__ not in _LOST and self.client.status == "running":
+                raise
+            raise ConnectionError(
+                f"The Dask scheduler at {address} has gone, or lost its workers: start the cluster "
+                "again, and then this."
+            ) from None
 
     def _current(self) -> AbstractContextManager[Any]:
         return self.client.as_current()  # type: ignore[no-any-return]

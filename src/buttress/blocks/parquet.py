@@ -74,6 +74,9 @@ class ParquetBlocks(LocalBlocks):
         start = 0
         for file in self.files:
             found, sizes = _describe(file)
+            doubled = sorted({name for name in found.names if found.names.count(name) > 1})
+            if doubled:
+                raise ValueError(f"{file}: column {doubled[0]!r} appears more than once.")
             if schema is None:
                 schema = found
                 if columns is None:
@@ -215,11 +218,15 @@ def _describe(file: Path) -> tuple[Any, list[int]]:
 def _read_group(group: _Group, columns: list[str]) -> Any:
     import pyarrow as pa
 
-    if group.path.suffix in _PARQUET:
-        import pyarrow.parquet as pq
+    try:
+        if group.path.suffix in _PARQUET:
+            import pyarrow.parquet as pq
 
-        with pq.ParquetFile(group.path) as opened:
-            return opened.read_row_group(group.index, columns=columns, use_threads=False)
-    with pa.OSFile(str(group.path)) as file:
-        batch = pa.ipc.open_file(file).get_batch(group.index)
-        return pa.Table.from_batches([batch]).select(columns)
+            with pq.ParquetFile(group.path) as opened:
+                return opened.read_row_group(group.index, columns=columns, use_threads=False)
+        with pa.OSFile(str(group.path)) as file:
+            batch = pa.ipc.open_file(file).get_batch(group.index)
+            return pa.Table.from_batches([batch]).select(columns)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{group.path}: the file is damaged ({reason}).") from None

@@ -8,10 +8,13 @@ _HOME = {
     "DoubleHingeClassifier": "double_hinge",
     "DoubleRampClassifier": "double_ramp",
     "GeneralizedHingeClassifier": "generalized_hinge",
+    "GroupwiseRejector": "group_bands",
     "LeakyHockeyStickClassifier": "leaky_hockey_stick",
     "MinimaxProbabilityMachine": "minimax_probability_machine",
     "RampClassifier": "ramp",
+    "TwoStageRejector": "two_stage",
     "UncertaintySetClassifier": "uncertainty_set",
+    "explain_reject": "refusal_reasons",
     **dict.fromkeys(online.__all__, "online"),
 }
 

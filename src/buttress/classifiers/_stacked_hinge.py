@@ -10,6 +10,7 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number
+from buttress.classifiers.probability import ProbabilityMixin, with_probability
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -19,7 +20,7 @@ from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hi
 _PAIR_STEPS = 10_000
 
 
-class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
+class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
 
     A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
@@ -48,6 +49,7 @@ class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
         tol: float = 1e-10,
         max_iter: int = 1000,
         cache_size: float = 1000.0,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
@@ -68,9 +70,11 @@ class BaseStackedHingeClassifier(RiskControlMixin, BaseRejectClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
+    @with_probability
     @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the classifier.

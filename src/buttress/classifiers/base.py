@@ -87,7 +87,15 @@ class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate_rows(X)
-        scores = self._scores(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(X)
+        # A score that is no number would be taken for class 0, with all confidence.
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+            raise ValueError(
+                f"the decision value of row {row} is not a finite number: its features are too "
+                "large for this model. Check them, or scale all features before fitting."
+            )
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

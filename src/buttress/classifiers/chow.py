@@ -10,7 +10,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,14 +19,25 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
+from buttress.classifiers.label_sets import LabelSetMixin
 from buttress.classifiers.parameters import check_common, check_number, check_option
+from buttress.classifiers.refusal_reasons import Surroundings
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.metrics.scorer import half_gap
 
+# Training rows whose distance `novelty` looks at.
+_NEAR = 5
+
 
 class ChowRejector(
-    RiskControlMixin, RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    LabelSetMixin,
+    RiskControlMixin,
+    RejectMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Give an answer only when its probability exceeds ``1 - d``: Chow's rule.
 
@@ -39,6 +51,12 @@ class ChowRejector(
         an already fitted one in ``sklearn.frozen.FrozenEstimator``.
     d : float in (0, 0.5], default=0.2
         Cost of giving no answer, when a wrong one costs 1.
+    costs : array-like of shape (n_classes, n_classes + 1), optional
+        Instead of `d`: ``costs[j, k]`` is paid for answering ``classes_[k]`` on a row of
+        ``classes_[j]``, and the last column for not answering it. The decision of smallest
+        expected cost is taken, and `predict` names the cheapest answer, which need not be the
+        most probable one. It is an error when refusing would be right for every row, and a
+        warning says when it never is.
     calibration : {"auto", "sigmoid", "isotonic"} or None, default="auto"
         How scores become probabilities, by cross-fitting (``CalibratedClassifierCV``). None
         takes ``predict_proba`` as it is; "auto" does so where the estimator has one and uses
@@ -65,9 +83,15 @@ class ChowRejector(
         the others; the promise is then about those models, and approximate. With an estimator
         in a ``FrozenEstimator``, which has seen other rows, "held_out" tests on three quarters of
         the rows.
-    noise_rates : pair or array-like of shape (n_classes, 2), optional
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels.
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
+    novelty : float in (0, 1), optional
+        Also refuse rows that are farther from the training rows than all but this share of
+        them is from the others: mean distance to the five nearest, features standardised. The
+        training rows are then kept in the model. Numeric, dense features only.
     random_state : int, RandomState or None, default=None
         For the choice of the rows kept out.
 
@@ -78,10 +102,13 @@ class ChowRejector(
     classes_ : ndarray of shape (n_classes,)
         The labels.
     thresholds_ : ndarray of shape (2,) or (n_classes, 2)
-        The band on the scale of `decision_function`: ``(2d - 1, 1 - 2d)``.
+        The band on the scale of `decision_function`: ``(2d - 1, 1 - 2d)``. With `costs` it need
+        not be symmetric, and with more than two classes there is none (NaN).
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.
+    set_thresholds_ : ndarray of shape (n_classes,)
+        After `calibrate_sets`: how probable each label must be to enter a set.
     n_features_in_ : int
         Number of features, when the classifier knows it.
     feature_names_in_ : ndarray
@@ -116,6 +143,7 @@ class ChowRejector(
         estimator: Any,
         d: float = 0.2,
         *,
+        costs: Any = None,
         calibration: str | None = "auto",
         cv: Any = 5,
         target_coverage: float | None = None,
@@ -123,10 +151,12 @@ class ChowRejector(
         confidence: float = 0.9,
         certify_on: str = "held_out",
         noise_rates: Any = None,
+        novelty: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.d = d
+        self.costs = costs
         self.calibration = calibration
         self.cv = cv
         self.target_coverage = target_coverage
@@ -134,6 +164,7 @@ class ChowRejector(
         self.confidence = confidence
         self.certify_on = certify_on
         self.noise_rates = noise_rates
+        self.novelty = novelty
         self.random_state = random_state
 
     @all_or_nothing
@@ -156,7 +187,20 @@ class ChowRejector(
         check_number("d", self.d, "(0, 0.5]")
         check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
         check_common(self)
+        if self.novelty is not None:
+            check_number("novelty", self.novelty, "(0, 1)")
+            if (self.target_coverage, self.target_risk) != (None, None):
+                raise ValueError(
+                    "novelty cannot be combined with target_coverage or target_risk: refusals "
+                    "beyond the band would break what is promised about it."
+                )
+        check_cv(self.cv)  # also where no calibration needs it
         self._check_coverage()
+        if self.costs is not None and (self.target_coverage, self.target_risk) != (None, None):
+            raise ValueError(
+                "costs cannot be combined with target_coverage or target_risk: each of them sets "
+                "the band. Leave two of the three None."
+            )
         model = self._model()
         params = self._routed(sample_weight, fit_params)
         self.__dict__.pop("risk_certificate_", None)
@@ -170,6 +214,12 @@ class ChowRejector(
             return self
         if self.target_coverage is None:
             self._fit_model(model, X, y, params)
+            if self.costs is not None:
+                costs = usable_costs(self.costs, len(self.classes_))
+                self.thresholds_ = np.full((len(self.classes_), 2), np.nan)
+                if len(self.classes_) == 2:
+                    self.thresholds_ = 2.0 * np.array(probability_band(costs)) - 1.0
+                return self
             band = 1.0 - 2.0 * self.d
         else:
             X, y = indexable(X, column_or_1d(y, warn=True))
@@ -230,7 +280,19 @@ class ChowRejector(
         return tags
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        labels, refused = self._decided(X)
+        if self.novelty is None:
+            return labels, refused
+        rows, n_near = self._seen
+        around = Surroundings(rows, n_near)
+        limit = np.quantile(around.own_distance, 1.0 - self.novelty)
+        return labels, refused | (around.of(X)[0] > limit)
+
+    def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)
+        if self.costs is not None:
+            answer, refused = cheapest_decisions(p, np.asarray(self.costs, dtype=np.float64))
+            return np.asarray(self.classes_[answer]), refused
         labels = np.asarray(self.classes_[p.argmax(axis=1)])
         if self.target_coverage is not None or self.target_risk is not None:
             return labels, self._rejected(_margins(p))
@@ -264,6 +326,9 @@ class ChowRejector(
 
     def _fit_model(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
         self.estimator_ = model.fit(X, y, **params)
+        self.__dict__.pop("_seen", None)
+        if self.novelty is not None:
+            self._seen = (check_array(X, dtype=np.float64), _NEAR)
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -45,9 +45,11 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
         which is exact. "folds" trains on all rows and tests on what models of five folds say of
         the others; the promise is then about those models, and approximate.
-    noise_rates : pair or array-like of shape (n_classes, 2), optional
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels.
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
@@ -55,6 +57,9 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         Limit on the solver's outer steps, here of 10 000 pair steps each, per binary problem.
     cache_size : float, default=1000
         Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
         For the rows kept out by `target_coverage` or `target_risk`.
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
@@ -21,7 +23,9 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
 
 
-class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClassifier):
+class DoubleRampClassifier(
+    ProbabilityMixin, ApproximationMixin, RiskControlMixin, BaseRejectClassifier
+):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
     Parameters
@@ -32,6 +36,10 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         Width of the ramps' slope. Smaller is nearer to the 0-d-1 loss, and slower.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it. For more classes put
+        `ChowRejector` around a classifier.
     init : {"zero", "svm", "best"}, default="zero"
         Where the search starts: at zero (the convex problem comes first), at the support
         vector machine with the same `C`, or both, keeping the lower objective.
@@ -61,9 +69,11 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
         which is exact. "folds" trains on all rows and tests on what models of five folds say of
         the others; the promise is then about those models, and approximate.
-    noise_rates : pair or array-like of shape (n_classes, 2), optional
+    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels.
+        belong to each class): `target_risk` is then promised for the true labels. "estimate"
+        reads the limits off the folds of the training rows by `buttress.noise`, and half of
+        ``1 - confidence`` is kept for them.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
@@ -83,6 +93,9 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     random_state : int, RandomState or None, default=None
         For the rows kept out by `target_coverage` or `target_risk`, and for landmarks and random
         features.
@@ -168,6 +181,10 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
     "not_used"      weight zero, or held out           nothing
     ==============  =================================  ====================================
 
+    With `costs` a row's two ramps weigh ``b`` and ``a - b`` in place of ``d`` and ``1 - d``, ``b``
+    being the cost of refusing and ``a`` that of answering a row of its class wrongly, both beyond
+    that of a right answer.
+
     More than two classes: one machine per class against the rest; a row is answered when
     exactly one class is accepted (its score lies above its band). At ``d = 0.5`` no row is
     rejected.
@@ -194,6 +211,7 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         mu: float = 1.0,
         C: float = 1.0,
         *,
+        costs: Any = None,
         init: str = "zero",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -214,11 +232,13 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         random_state: Any = None,
     ) -> None:
         self.d = d
         self.mu = mu
         self.C = C
+        self.costs = costs
         self.init = init
         self.kernel = kernel
         self.gamma = gamma
@@ -239,6 +259,7 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.random_state = random_state
 
     @all_or_nothing
@@ -275,6 +296,8 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""
+        if self.costs is not None:
+            raise ValueError("costs need an exact fit: use approximation=None.")
         seen = fit_scaled_double_ramp(self, scaled)
         one = seen.scores.shape[1] == 1
         rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
@@ -325,12 +348,19 @@ class DoubleRampClassifier(ApproximationMixin, RiskControlMixin, BaseRejectClass
             d=self.d,
             mu=self.mu,
             weight=weight,
+            **self._row_costs(y),
             fit_intercept=self.fit_intercept,
             start=start,
             warm=warm,
             tol=tol,
             max_iter=int(self.max_iter),
         )
+
+    def _row_costs(self, y: Array) -> dict[str, Array]:
+        if self.costs is None:
+            return {}
+        error, refusal = row_costs(self.costs, y)
+        return {"error_cost": error, "refusal_cost": refusal}
 
     def _half_width(self, solution: DoubleRampSolution) -> float:
         return solution.rho

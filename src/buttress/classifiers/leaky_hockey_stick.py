@@ -20,6 +20,7 @@ from buttress.classifiers.leaky_path import (
     make_problem,
 )
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
@@ -44,10 +45,17 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         check_option("solver", self.solver, SOLVERS)
         check_number("tol", self.tol, "(0, inf)")
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        if self.loss is not None and self.solver in ("batched", "mm"):
+        if self.loss is None:
+            return
+        if self.solver == "mm":
             raise ValueError(
-                f"solver={self.solver!r} serves the leaky hockey stick family only: with a loss "
-                "of your own use 'auto' or 'newton'."
+                "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
+                "use 'auto', 'newton' or 'batched'."
+            )
+        if self.solver == "batched" and getattr(self.loss, "scalars", None) is None:
+            raise ValueError(
+                "solver='batched' needs a compiled loss: make it with buttress.losses.ScalarLoss, "
+                "or use 'auto' or 'newton'."
             )
 
     def _dense_order(self, data: TrainingSet) -> int:
@@ -121,7 +129,7 @@ class _Summary:
         self.converged = bool(model.converged.all())
 
 
-class LeakyHockeyStickClassifier(BaseLeakyClassifier):
+class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     """Classifier with the leaky hockey stick loss, linear or with a kernel.
 
     It minimises::
@@ -149,9 +157,10 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
     kernel_params : dict, default=None
         Further arguments of the kernel function.
     loss : object, default=None
-        A smooth convex margin loss of your own in place of L_r: an object with ``value``,
-        ``derivative``, ``curvature`` (vectorised) and ``curvature_bound``; with ``conjugate``
-        the certificate is a duality gap, without it a KKT residual.
+        A smooth convex margin loss of your own in place of L_r:
+        ``buttress.losses.ScalarLoss``, which is compiled, or any object with ``value``,
+        ``derivative``, ``curvature`` (of arrays) and ``curvature_bound``, which is called from
+        Python; with ``conjugate`` the certificate is a duality gap, without it a KKT residual.
     fit_intercept : bool, default=True
         Whether there is an (unpenalised) intercept b.
     class_weight : dict, "balanced" or None, default=None
@@ -173,6 +182,9 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
     memory_limit : float or str, default=None
         Megabytes (or text such as "2 GB") for the kernel matrix and for mapped rows; None is
         half of the free memory.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
+        `noise_` then holds the noise model behind it.
     max_iter : int, default=1000
         Limit on the solver's outer steps, Newton's, per penalty ("mm": on its steps in all).
     n_jobs : int, default=None
@@ -266,6 +278,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         n_components: int = 1000,
         landmarks: str = "uniform",
         memory_limit: Any = None,
+        probability: bool = False,
         tol: float = 1e-9,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -287,6 +300,7 @@ class LeakyHockeyStickClassifier(BaseLeakyClassifier):
         self.n_components = n_components
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.probability = probability
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

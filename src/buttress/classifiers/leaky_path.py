@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.classifiers.kernel_source import gram_matrix
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
@@ -19,7 +19,6 @@ from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
 from buttress.solvers.smooth.mm import majorise_minimise_path
-from buttress.solvers.smooth.paths import in_threads
 from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
@@ -155,17 +154,7 @@ class LeakyProblem:
                 )
             )
             advance(1)
-        intercept = np.array([path.intercept for path in found])
-        return Paths(
-            intercept,
-            np.repeat(intercept[:, :, None], 2, axis=2),
-            np.array([path.scores for path in found]),
-            np.array([path.weights for path in found]),
-            found[0].basis,
-            np.array([path.iterations for path in found]),
-            np.array([path.converged for path in found]),
-            "mm",
-        )
+        return Paths.joined(found)
 
     def refined(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
         """The solution of problem `q` at one penalty of a path, brought to full precision."""
@@ -228,13 +217,13 @@ class LeakyProblem:
         geometry, omega, alphas = self.geometry, self.omega, alphas[part]
         intercepts: Array = np.asarray(paths.intercept[q, part], dtype=np.float64)
         intervals = paths.interval[q, part]
-        scores: Array = np.asarray(paths.scores_at(q, part=part), dtype=np.float64)
         weights = paths.coefficients(q, part)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
+            scores: Array = np.asarray(paths.scores_at(q, part=part), dtype=np.float64)
             dual = np.empty(scores.shape)
             for few in few_models(scores.shape):
                 slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))

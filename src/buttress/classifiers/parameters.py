@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from buttress.kernels import kernel_names
+from buttress.kernels import kernel_arguments, kernel_names
 from buttress.kernels.width import check_gamma
 
 
@@ -117,6 +117,30 @@ def check_values(name: str, given: Any, interval: str) -> list[float]:
     return [check_number(name, value, interval) for value in values]
 
 
+def check_pairs(name: str, given: Any) -> None:
+    """Raise unless `given` is None, a pair (lower, upper) of shares, or several of them.
+
+    Examples
+    --------
+    >>> check_pairs("noise_rates", [(0.0, 0.1), (0.2, 0.3)])
+    >>> check_pairs("noise_rates", 0.1)
+    Traceback (most recent call last):
+    ...
+    ValueError: noise_rates=0.1 is not accepted: expected None or pairs (lower, upper) in [0, 1].
+    """
+    if given is None:
+        return
+    try:
+        pairs = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        pairs = np.empty(0)
+    shaped = pairs.ndim in (1, 2) and pairs.shape[-1] == 2 and pairs.size > 0
+    if not shaped or not np.all((pairs >= 0) & (pairs <= 1)):
+        raise ValueError(
+            f"{name}={given!r} is not accepted: expected None or pairs (lower, upper) in [0, 1]."
+        )
+
+
 def check_widths(gammas: Any) -> list[Any] | None:
     """The widths of a search as a list; None stands for the estimator's own.
 
@@ -166,6 +190,7 @@ def check_common(estimator: Any) -> None:
                 f"kernel_params={estimator.kernel_params!r} is not accepted: expected None or a "
                 "dict of further arguments of the kernel."
             )
+        _check_kernel_params(estimator.kernel, estimator.kernel_params or {})
     if "fit_intercept" in given:
         check_flag("fit_intercept", estimator.fit_intercept)
     if given.get("n_jobs") is not None:
@@ -182,6 +207,20 @@ def check_common(estimator: Any) -> None:
                 f"random_state={estimator.random_state!r} is not accepted: expected None, a whole "
                 "number in [0, 2**32 - 1] or a RandomState."
             ) from error
+
+
+def _check_kernel_params(kernel: Any, params: Mapping[str, Any]) -> None:
+    """The arguments of a named kernel are known; those of a callable are its own affair."""
+    if callable(kernel):
+        return
+    known = kernel_arguments(kernel)
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        expected = ", ".join(known) if known else "none"
+        raise ValueError(
+            f"kernel_params={dict(params)!r}: kernel={kernel!r} takes no {unknown[0]!r}; expected "
+            f"{expected}."
+        )
 
 
 def _check_kernel(kernel: Any) -> None:

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_number, check_option, check_pairs
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
@@ -88,10 +88,7 @@ class RejectMixin:
             Without `reject_label`, a masked array whose masked entries are rejected;
             otherwise an array with `reject_label` in their place.
         """
-        labels, rejected = self._judge(X)
-        if reject_label is None:
-            return np.ma.MaskedArray(labels, mask=rejected)
-        return _with_label(labels, rejected, reject_label, self.classes_)
+        return labels_or_refusals(*self._judge(X), reject_label, self.classes_)
 
     # -- the rule --------------------------------------------------------------------------
 
@@ -125,6 +122,12 @@ class RejectMixin:
     def _check_coverage(self) -> None:
         if self.target_coverage is not None:
             check_number("target_coverage", self.target_coverage, "(0, 1]")
+        # Also without target_risk, which alone uses them.
+        given = vars(self)
+        if "confidence" in given:
+            check_number("confidence", given["confidence"], "(0, 1)")
+            check_option("certify_on", given["certify_on"], ["held_out", "folds"])
+            check_pairs("noise_rates", given["noise_rates"])
 
 
 class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
@@ -185,6 +188,11 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     def _solve_all(self, data: TrainingSet) -> tuple[TrainingSet, list[Any]]:
         """Train, and store everything that all such machines share."""
         everything = data
+        if getattr(self, "costs", None) is not None and data.n_problems > 1:
+            raise ValueError(
+                f"costs of {type(self).__name__} are for two classes, and y has "
+                f"{len(data.classes)}: put ChowRejector(costs=...) around a classifier."
+            )
         precomputed = self.kernel == "precomputed"
         held: IntArray | None = None
         if self.target_coverage is not None:
@@ -292,6 +300,15 @@ def subset(data: TrainingSet, rows: IntArray, precomputed: bool) -> TrainingSet:
         weight=None if data.weight is None else data.weight[rows],
         rows=data.rows[rows],
     )
+
+
+def labels_or_refusals(
+    labels: NDArray[Any], rejected: BoolArray, reject_label: Any, classes: NDArray[Any]
+) -> NDArray[Any]:
+    """A masked array of labels, or `reject_label` in the rejected places when it is not None."""
+    if reject_label is None:
+        return np.ma.MaskedArray(labels, mask=rejected)
+    return _with_label(labels, rejected, reject_label, classes)
 
 
 def _with_label(

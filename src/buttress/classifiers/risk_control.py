@@ -22,6 +22,8 @@ from buttress.blocks.sources import is_blocks
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.reject import HELD_OUT, held_out_rows
 from buttress.metrics.scorer import half_gap
+from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.label_noise import LabelNoise
 from buttress.theory.label_errors import LabelErrors
 from buttress.theory.risk_control import (
     CalibrationRows,
@@ -96,54 +98,50 @@ class RiskControlMixin:
             Whether training changes nothing, so that most rows serve the test.
         """
         classes, codes = np.unique(y[rows], return_inverse=True)
-        noise = label_errors(self.noise_rates, len(classes))
-        target, level = float(self.target_risk or 0.0), 1.0 - self.confidence
+        label_errors(self.noise_rates, len(classes))  # an error before any training
         cross = self.certify_on == "folds"
         if cross:
-            refit.train(rows)
-            held = rows
-            seen = self._out_of_fold(refit, y, rows, codes, _CROSS_FOLDS, noise)
-            plan = _plan_without_labels(seen, target, level)
+            train = held = rows
         else:
             kept, out = held_out_rows(codes, self.random_state, "target_risk")
             train, held = (rows[out], rows[kept]) if frozen else (rows[kept], rows[out])
-            refit.train(train)
-            inner = np.searchsorted(classes, y[train])
-            plan = plan_thresholds(
-                self._out_of_fold(refit, y, train, inner, _START_FOLDS, noise),
-                target,
-                level,
-                len(held),
-            )
+        refit.train(train)
+        n_folds = _CROSS_FOLDS if cross else _START_FOLDS
+        folded = self._out_of_fold(refit, train, np.searchsorted(classes, y[train]), n_folds)
+        noise, confidence = self._believed_noise(folded, y[train])
+        target, level = float(self.target_risk or 0.0), 1.0 - confidence
+        others = self._calibration_rows(folded, y[train], noise)
+        if cross:
+            seen, plan = others, _plan_without_labels(others, target, level)
+        else:
+            plan = plan_thresholds(others, target, level, len(held))
             seen = self._calibration_rows(refit.scores(held), y[held], noise)
-        certificate = certify_risk(
-            seen, plan, target, float(self.confidence), "folds" if cross else "held_out"
-        )
-        self._set_promised_band(certificate)
+        certificate = certify_risk(seen, plan, target, confidence, self.certify_on)
+        self._set_promised_band(replace(certificate, confidence=float(self.confidence)))
 
-    def _out_of_fold(
-        self,
-        refit: Refit,
-        y: NDArray[Any],
-        rows: IntArray,
-        codes: IntArray,
-        n_folds: int,
-        noise: LabelErrors | None,
-    ) -> CalibrationRows:
+    def _out_of_fold(self, refit: Refit, rows: IntArray, codes: IntArray, n_folds: int) -> Array:
         """What models trained on the other folds say of every row."""
         n_folds = max(2, min(n_folds, int(np.bincount(codes).min())))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        parts = [
-            self._calibration_rows(refit.fold_scores(rows[train], rows[test]), y[rows[test]], noise)
-            for train, test in splitter.split(np.zeros(len(rows)), codes)
-        ]
-        return CalibrationRows(
-            np.concatenate([part.confidence for part in parts]),
-            np.concatenate([part.wrong for part in parts]),
-            np.concatenate([np.asarray(part.answer) for part in parts]),
-            noise,
-        )
+        folds = list(splitter.split(np.zeros(len(rows)), codes))
+        parts = [refit.fold_scores(rows[train], rows[test]) for train, test in folds]
+        scores = np.empty((len(rows), *parts[0].shape[1:]))
+        for (_, test), part in zip(folds, parts, strict=True):
+            scores[test] = part
+        return scores
+
+    def _believed_noise(self, scores: Array, y: NDArray[Any]) -> tuple[LabelErrors | None, float]:
+        """Limits of the noise rates, and the confidence that is left for the test.
+
+        Where the rates are estimated, half of the allowed failure goes to their interval.
+        """
+        confidence = float(self.confidence)
+        if isinstance(self.noise_rates, str):
+            level = 0.5 * (1.0 + confidence)
+            fitted = fit_label_noise(scores, y, level=level)
+            return label_errors(fitted, len(self.classes_)), level
+        return label_errors(self.noise_rates, len(self.classes_)), confidence
 
     def _calibration_rows(
         self, scores: Array, y: NDArray[Any], noise: LabelErrors | None
@@ -234,7 +232,7 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
 
     Parameters
     ----------
-    noise_rates : None, pair, or array-like of shape (n_classes, 2)
+    noise_rates : None, "estimate", pair, LabelNoise or array-like of shape (n_classes, 2)
     n_classes : int
 
     Examples
@@ -242,8 +240,16 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
     >>> label_errors([(0.0, 0.1), (0.2, 0.3)], 2).high
     array([0.1, 0.3])
     """
+    if isinstance(noise_rates, str):
+        check_option("noise_rates", noise_rates, ["estimate"])
+        return None
     if noise_rates is None:
         return None
+    if isinstance(noise_rates, LabelNoise):
+        bounds = np.clip(noise_rates.rate_bounds, 0.0, 0.49)
+        if noise_rates.kind == "uniform":
+            return LabelErrors.symmetric(bounds[0, 0], bounds[0, 1], n_classes)
+        noise_rates = bounds
     given = np.asarray(noise_rates, dtype=np.float64)
     if given.shape == (2,):
         return LabelErrors.symmetric(given[0], given[1], n_classes)

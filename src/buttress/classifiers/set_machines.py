@@ -45,7 +45,7 @@ def make_set_loss(loss: Any, h: float, omega: float, nu: float) -> Any:
     Raises
     ------
     ValueError
-        When the name is unknown or a parameter that it uses is out of range.
+        When the name is unknown or a parameter is out of range.
     """
     if not isinstance(loss, str):
         if hasattr(loss, "value") and hasattr(loss, "conjugate"):
@@ -55,12 +55,13 @@ def make_set_loss(loss: Any, h: float, omega: float, nu: float) -> Any:
             "a set loss with value, derivative, curvature and conjugate."
         )
     check_option("loss", loss, LOSSES)
+    # Also where this loss does not use them: a senseless value is a slip, not a wish.
+    check_number("h", h, "[0, inf)")
+    check_number("omega", omega, "(0, inf)")
+    check_number("nu", nu, "(0, 1]")
     if loss == "ellipsoid":
-        check_number("h", h, "[0, inf)")
-        check_number("omega", omega, "(0, inf)")
         return EllipsoidError(h=float(h), omega=float(omega))
     if loss in ("reduced_hull", "logistic"):
-        check_number("nu", nu, "(0, 1]")
         return NuHinge(float(nu)) if loss == "reduced_hull" else Logistic(slope=2.0 / float(nu))
     if loss == "hull":
         return HardMargin()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
-from buttress.cli._console import CommandError
+import typer
+
+from buttress.cli._console import CommandError, Output
+from buttress.cli._inputs import names
+from buttress.cli._models import Approximation, Model
+from buttress.model_selection.titles import TITLES
 
 
 def fit_in_blocks(
@@ -44,6 +50,8 @@ def fit_in_blocks(
         columns = [name for name in files.feature_names if name not in ignore]
         source: Any = ParquetBlocks(path, target, columns=columns)
         if dask is not None:
+            # What its own log says at length, an error says in one line.
+            logging.getLogger("distributed").setLevel(logging.CRITICAL)
             client = connect(dask)
             source = DaskBlocks(source, client=client)
         seen = scan(source)
@@ -79,3 +87,53 @@ def _as_table_model(
     if hasattr(estimator, "best_estimator_"):
         vars(estimator.best_estimator_).pop("feature_names_in_", None)
     return assemble(TableClassifier(estimator, target=target), encoder, estimator)
+
+
+def refuse_in_blocks(given: dict[str, Any]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} does not apply to --dask and directories")
+
+
+def fit_blocks(
+    data: Path,
+    target: str,
+    model: Model,
+    d: float,
+    out: Path,
+    ignore: str | None,
+    folds: int,
+    approximation: Approximation | None,
+    dask: str | None,
+    seed: int,
+    say: Output,
+) -> None:
+    """Files that need not fit in memory: one kind of model, an approximate kernel."""
+    from buttress.model_selection.candidates import Request, make_candidate, takes_approximation
+    from buttress.persistence import save
+
+    kind = "leaky" if model is Model.auto else model.value
+    if not takes_approximation(kind):
+        raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
+    name = approximation.value if approximation else "auto"
+    estimator = make_candidate(kind, Request(d=d, seed=seed, folds=folds), approximation=name)
+    estimator.set_params(cv=folds)
+    left_out = names(ignore)
+    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
+    rows = int(fitted.encoder_.scaler_.n_samples_seen_)
+    fitted.ignore = left_out
+    fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
+    save(fitted, out)
+    say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
+    say.say(f"wrote {out} ({out.stat().st_size} bytes)")
+    say.result(
+        {
+            "data": str(data),
+            "rows": rows,
+            "columns": int(fitted.n_features_in_),
+            "classes": [str(label) for label in fitted.classes_.tolist()],
+            "approximation": fitted.estimator_.approximation_,
+            "chosen": kind,
+            "model": str(out),
+        }
+    )

@@ -119,6 +119,14 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
+def fingerprint(path: Path) -> str:
+    """What tells a file from every other: the SHA-256 of its bytes."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def names(text: str | None) -> list[str]:
     """A list given as ``a,b,c``."""
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
@@ -137,22 +145,24 @@ def read_data(
     """Read a file to learn from, and check everything that can be checked."""
     import numpy as np
 
-    from buttress.tables import read_table
+    from buttress.tables import column_names, read_table
     from buttress.tables.encoder import refuse_missing
     from buttress.tables.grammar import class_labels
     from buttress.tables.table import is_missing, listed
 
-    table = read_table(existing_file(path), target=target, text=names(categorical), decimal=decimal)
-    if target not in table.columns:
-        hint = did_you_mean(target, table.names) or f"; it has {listed(table.names)}"
+    present = column_names(existing_file(path), decimal=decimal)
+    if target not in present:
+        hint = did_you_mean(target, present) or f"; it has {listed(present)}"
         raise typer.BadParameter(f"{path}: there is no column {target!r} (--target){hint}")
     for name in names(ignore):
-        if name not in table.columns:
-            hint = did_you_mean(name, table.names)
+        if name not in present:
+            hint = did_you_mean(name, present)
             raise typer.BadParameter(f"{path}: there is no column {name!r} (--ignore){hint}")
         if name == target:
             raise typer.BadParameter(f"--ignore {name}: that is the target")
-    table = table.without(*names(ignore))
+    table = read_table(
+        path, target=target, text=names(categorical), skip=names(ignore), decimal=decimal
+    )
     n_read = len(table)
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())

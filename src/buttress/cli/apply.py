@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
-from buttress.cli._inputs import existing_file, writable
+from buttress.cli._console import Jobs, Json, Output, Quiet, Seed
+from buttress.cli._corrected import told
+from buttress.cli._inputs import existing_file, guard_files
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -41,18 +42,14 @@ def apply(
 
     **Example:** `buttress apply data.csv corrections.csv -o clean.csv`
     """
+    guard_files([data, corrections], {"--out": out})
     from buttress.review import CorrectionError, apply_corrections, read_corrections
 
     say = Output(json, quiet)
-    writable(out)
     listed = read_corrections(existing_file(corrections, "file of corrections"))
     try:
         n_changed = apply_corrections(existing_file(data), listed, out, target=target, key=key)
     except CorrectionError as error:
-        for conflict in error.conflicts:
-            typer.echo(f"buttress: {conflict}", err=True)
-        raise CommandError(
-            f"{len(error.conflicts)} of {len(listed)} corrections do not apply; nothing written"
-        ) from None
+        raise told(error, f"{corrections} does not apply to {data}") from None
     say.note(f"{len(listed)} corrections, {n_changed} labels changed; wrote {out}")
     say.result({"out": str(out), "corrections": len(listed), "changed": n_changed})

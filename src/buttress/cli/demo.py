@@ -45,13 +45,15 @@ def demo(
     guard_files([], {"--out": out})
     start = time.perf_counter()
     with limit_threads(jobs):
+        from buttress._compilation import watching
         from buttress._progress import progress
         from buttress.report import demonstration, write_report
 
         seeds = range(seed, seed + repeats)
-        _compile(say)
-        with progress("fitting", repeats, say.verbose) as advance:
+        with watching() as watch, progress("fitting", repeats, say.verbose) as advance:
             shown = demonstration.run_demonstration(seeds, jobs, advance)
+        if watch.summary():
+            say.note(watch.summary())
         suspects, flagged, found = demonstration.wrong_labels(shown)
         split = shown.splits[0]
         say.say(
@@ -83,17 +85,6 @@ def demo(
             "seconds": seconds,
         }
     )
-
-
-def _compile(say: Output) -> None:
-    """Compile before anything is timed, and say how long it took when it took long."""
-    from buttress._compilation import watching
-    from buttress.report.demonstration import compile_what_it_needs
-
-    with watching() as watch:
-        compile_what_it_needs()
-    if watch.summary():
-        say.note(watch.summary())
 
 
 def summary(shown: Demonstration, kind: str) -> dict[str, Any]:

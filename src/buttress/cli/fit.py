@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from buttress.cli._blocks import fit_blocks, refuse_in_blocks
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
+from buttress.cli._corrected import corrected
+from buttress.cli._inputs import (
+    Data,
+    Decimal,
+    DecimalMark,
+    Missing,
+    fingerprint,
+    guard_files,
+    names,
+    read_data,
+)
 from buttress.cli._models import (
     Approximation,
     Metric,
@@ -63,6 +74,10 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="HTML report to write; none if not given.")
     ] = None,
+    corrections: Annotated[
+        Path | None,
+        typer.Option(help="Corrections of a review to apply first; shows before and after."),
+    ] = None,
     missing: Annotated[
         Missing, typer.Option(help="What a missing value does: stop, be filled in, drop its row.")
     ] = Missing.error,
@@ -98,6 +113,8 @@ def fit(
 
     - `buttress fit patients.csv --target diagnosis --model reject --d 0.1 --report report.html`
 
+    - `buttress fit patients.csv --target diagnosis --corrections corrections.csv`
+
     - `buttress fit rare.csv --target y --class-weight balanced --metric f1 --time 5m`
 
     - `buttress fit big.parquet --target y --approximation nystroem --dask tcp://10.0.0.1:8786`
@@ -109,24 +126,24 @@ def fit(
     check_cost(d)
     check_coverage(target_coverage, model)
     budget = seconds_of(time or _BUDGET)
-    guard_files([data], {"--out": out, "--report": report})
+    guard_files([data, corrections], {"--out": out, "--report": report})
     if dask is not None or data.is_dir():
         refused = {"--metric": metric, "--class-weight": class_weight, "--report": report}
-        _refuse_in_blocks(refused | {"--target-coverage": target_coverage, "--time": time})
-        _fit_blocks(
+        refused |= {"--corrections": corrections}
+        refuse_in_blocks(refused | {"--target-coverage": target_coverage, "--time": time})
+        fit_blocks(
             data, target, model, d or 0.2, out, ignore, folds, approximation, dask, seed, say
         )
         return
-    with limit_threads(jobs):
-        read = read_data(
-            data,
-            target,
-            missing=missing,
-            categorical=categorical,
-            ignore=ignore,
-            folds=folds,
-            decimal=decimal,
-        )
+    reading: dict[str, Any] = {
+        "missing": missing,
+        "categorical": categorical,
+        "ignore": ignore,
+        "folds": folds,
+        "decimal": decimal,
+    }
+    with limit_threads(jobs), corrected(data, corrections, target) as source:
+        read = read_data(source, target, **reading)
         weights = class_weights_of(class_weight, read.labels)
         measure = measure_of(metric, d, model is Model.reject)
         kinds = _kinds(model, measure.name == "cost", approximation, weights is not None)
@@ -151,45 +168,74 @@ def fit(
         chosen.model.ignore = names(ignore)
         _print_comparison(say, chosen, measure)
         say.say(_quality(chosen, measure))
-        _save(chosen, read, measure, out, missing=str(missing), folds=folds, seed=seed)
+        changes = None
+        if corrections is not None:
+            changes = _before_and_after(chosen, read, read_data(data, target, **reading), seed)
+            say.say("\n".join(changes["sentences"]))
+        _save(chosen, data, read, measure, out, missing=str(missing), folds=folds, seed=seed)
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
-            from buttress.model_selection.candidates import Request
-            from buttress.report import fit_report, write_report
-
-            asked = Request(d=measure.d, seed=seed, folds=folds, class_weight=weights, scoring=None)
-            page = fit_report(
-                str(data),
-                read.table,
-                read.labels,
-                chosen,
-                measure=measure,
-                request=asked,
-                folds=folds,
-            )
-            write_report(page, report)
+            _report(chosen, data, read, measure, weights, folds, seed, report)
             say.say(f"wrote {report}")
-    say.result(
-        {
-            "data": str(data),
-            "rows": len(read.labels),
-            "rows_in_file": read.n_read,
-            "columns": len(read.table.names),
-            "classes": read.classes,
-            "measure": measure.title,
-            "compared": [summary(each, measure) for each in chosen.race.judged],
-            "rows_compared": len(chosen.race.rows),
-            "tuned_in_folds": chosen.race.tuned_in_folds,
-            "chosen": chosen.kind,
-            "why": chosen.why,
-            "held_out": summary(chosen.judged, measure),
-            "noise_rates": _noise_rates(chosen),
-            "rows_fitted": chosen.final.rows,
-            "landmarks": chosen.final.components,
-            "model": str(out),
-            "report": str(report) if report else None,
-        }
+    say.result(_result(chosen, data, read, measure, out, report) | {"corrections": changes})
+
+
+def _report(
+    chosen: Chosen,
+    data: Path,
+    read: Data,
+    measure: Measure,
+    weights: Any,
+    folds: int,
+    seed: int,
+    out: Path,
+) -> None:
+    """Build the report from what was found, and write it."""
+    from buttress.model_selection.candidates import Request
+    from buttress.report import fit_report, write_report
+
+    asked = Request(d=measure.d, seed=seed, folds=folds, class_weight=weights)
+    page = fit_report(
+        str(data), read.table, read.labels, chosen, measure=measure, request=asked, folds=folds
     )
+    write_report(page, out)
+
+
+def _result(
+    chosen: Chosen, data: Path, read: Data, measure: Measure, out: Path, report: Path | None
+) -> dict[str, Any]:
+    """What a program is told."""
+    return {
+        "data": str(data),
+        "rows": len(read.labels),
+        "rows_in_file": read.n_read,
+        "columns": len(read.table.names),
+        "classes": read.classes,
+        "measure": measure.title,
+        "compared": [summary(each, measure) for each in chosen.race.judged],
+        "rows_compared": len(chosen.race.rows),
+        "tuned_in_folds": chosen.race.tuned_in_folds,
+        "chosen": chosen.kind,
+        "why": chosen.why,
+        "held_out": summary(chosen.judged, measure),
+        "noise_rates": _noise_rates(chosen),
+        "rows_fitted": chosen.final.rows,
+        "landmarks": chosen.final.components,
+        "model": str(out),
+        "report": str(report) if report else None,
+    }
+
+
+def _before_and_after(chosen: Chosen, read: Data, before: Data, seed: int) -> dict[str, Any]:
+    """What the corrections change, for people and for programs."""
+    from buttress.review.effect import as_record, effect_of_corrections, sentences
+
+    was, now = effect_of_corrections(
+        chosen.model, read.table, before.labels, read.labels, seed=seed
+    )
+    n_changed = int((before.labels.astype(str) != read.labels.astype(str)).sum())
+    told = sentences(was, now, n_changed)
+    return {"before": as_record(was), "after": as_record(now), "sentences": told}
 
 
 def _kinds(
@@ -264,57 +310,6 @@ def _choose(
     )
 
 
-def _refuse_in_blocks(given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(f"{option} does not apply to --dask and directories")
-
-
-def _fit_blocks(
-    data: Path,
-    target: str,
-    model: Model,
-    d: float,
-    out: Path,
-    ignore: str | None,
-    folds: int,
-    approximation: Approximation | None,
-    dask: str | None,
-    seed: int,
-    say: Output,
-) -> None:
-    """Files that need not fit in memory: one kind of model, an approximate kernel."""
-    from buttress.cli._blocks import fit_in_blocks
-    from buttress.model_selection.candidates import Request, make_candidate, takes_approximation
-    from buttress.persistence import save
-
-    kind = "leaky" if model is Model.auto else model.value
-    if not takes_approximation(kind):
-        raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
-    name = approximation.value if approximation else "auto"
-    estimator = make_candidate(kind, Request(d=d, seed=seed, folds=folds), approximation=name)
-    estimator.set_params(cv=folds)
-    left_out = names(ignore)
-    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
-    rows = int(fitted.encoder_.scaler_.n_samples_seen_)
-    fitted.ignore = left_out
-    fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}
-    save(fitted, out)
-    say.say(f"{data}: {rows} rows, {fitted.n_features_in_} columns")
-    say.say(f"wrote {out} ({out.stat().st_size} bytes)")
-    say.result(
-        {
-            "data": str(data),
-            "rows": rows,
-            "columns": int(fitted.n_features_in_),
-            "classes": [str(label) for label in fitted.classes_.tolist()],
-            "approximation": fitted.estimator_.approximation_,
-            "chosen": kind,
-            "model": str(out),
-        }
-    )
-
-
 def _describe(path: Path, read: Data) -> str:
     each = ", ".join(f"{name} {count}" for name, count in list(read.classes.items())[:10])
     dropped = read.n_read - len(read.labels)
@@ -368,7 +363,7 @@ def _quality(chosen: Chosen, measure: Measure) -> str:
     judged = chosen.judged
     loss = measure.estimate(judged)
     parts = [
-        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} "
+        f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} of "
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():
@@ -392,6 +387,7 @@ def _noise_rates(chosen: Chosen) -> dict[str, float]:
 
 def _save(
     chosen: Chosen,
+    data: Path,
     read: Data,
     measure: Measure,
     out: Path,
@@ -411,6 +407,7 @@ def _save(
         "missing": missing,
         **({"d": measure.d} if chosen.kind == "reject" else {}),
         **({"chosen because": chosen.why} if len(chosen.race.judged) > 1 else {}),
+        "data sha256": fingerprint(data),
         f"held-out {measure.title}": round(loss.value, 6),
         "fitted to rows": chosen.final.rows,
     }

@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 import csv
-import io
 import json as json_lines
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._console import CommandError, Jobs, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import as_table_model, existing_file, guard_files, load_model
+from buttress.cli._console import Jobs, Output, Quiet, Seed, limit_threads, plain
+from buttress.cli._inputs import (
+    Decimal,
+    DecimalMark,
+    as_table_model,
+    existing_file,
+    fingerprint,
+    guard_files,
+    load_model,
+    names,
+)
+
+if TYPE_CHECKING:
+    from buttress.tables.prediction import Answers, FilePrediction
 
 app = typer.Typer(rich_markup_mode="markdown")
 
-ABSTAIN = "abstain"
+# Bytes of answers held in memory before they go to a temporary file.
+_IN_MEMORY = 16_000_000
 
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model saved by 'buttress fit'.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns.")],
+    model: Annotated[
+        Path, typer.Argument(help="A model saved by 'buttress fit', or a stream's checkpoint.")
+    ],
+    data: Annotated[Path, typer.Argument(help="CSV, JSON lines or Parquet, with its columns.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; the screen if not given.")
     ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns of the file to carry along: id,name.")
+    ] = None,
+    abstain: Annotated[
+        str, typer.Option(help="The word for no answer; must not be a class.")
+    ] = "abstain",
     lenient: Annotated[
-        bool,
-        typer.Option("--lenient", help="Ignore extra columns; take new categories as unknown."),
+        bool, typer.Option("--lenient", help="Take new categories as none of the known ones.")
     ] = False,
+    decimal: DecimalMark = Decimal.point,
     block_rows: Annotated[
         int, typer.Option("--block-rows", min=1, help="Rows in memory at a time.")
     ] = 10_000,
@@ -43,124 +65,110 @@ def predict(
     """Label the rows of a file: label, margin, and "abstain" where the model rejects.
 
     The margin is the decision value: with two classes positive for the second of them, with
-    more the largest of the classes' values. Rows are read and written in blocks, so the file
-    may be larger than memory. With --missing drop-rows at fit, an incomplete row gets an
-    empty label. --seed is accepted as everywhere; a prediction has nothing random.
+    more the largest of the classes' values. A model with probabilities adds that of the label.
+    The file may be the one the model was trained on: target and ignored columns are known, other
+    columns are named once and not looked at. Rows are read in blocks, so the file may be larger
+    than memory; nothing is written before all of them are answered. With --missing drop-rows at
+    fit, an incomplete row gets an empty label. --seed is accepted as everywhere; a prediction
+    has nothing random.
 
-    **Example:** `buttress predict model.skops new.csv -o answers.csv`
+    **Example:** `buttress predict model.skops new.csv --keep id -o answers.csv`
     """
     guard_files([model, data], {"--out": out})
     existing_file(data)
-    fitted, _ = load_model(model)
     say = Output(json=False, quiet=quiet)
-    counts = {"rows": 0, "abstained": 0, "unanswered": 0, "right": 0, "known": 0}
-    with limit_threads(jobs), _opened(out) as file:
-        write = _json_writer(file) if json else _csv_writer(file)
-        for labels, margins, truth in _answers(fitted, data, lenient, block_rows, counts):
-            write(labels, margins)
-            _score(labels, truth, counts)
-    message = f"{counts['rows']} rows, {counts['abstained']} without an answer (abstain)"
-    if counts["unanswered"]:
-        message += f", {counts['unanswered']} with missing values"
-    if counts["known"]:
-        share = counts["right"] / counts["known"]
-        message += f"; accuracy of the answers {100 * share:.2f} %"
+    with limit_threads(jobs):
+        fitted = as_table_model(load_model(model)[0])
+        _check_word(fitted, abstain)
+        from buttress.tables.prediction import FilePrediction, share_right
+
+        answers = FilePrediction(
+            fitted,
+            data,
+            keep=_kept(keep, fitted),
+            lenient=lenient,
+            decimal=str(decimal),
+            block_rows=block_rows,
+        )
+        ignored = [name for name in answers.extra if name not in answers.keep]
+        if ignored:
+            from buttress.tables.table import listed
+
+            say.note(f"not looked at, unknown to the model: {listed(ignored)}")
+        rows = abstained = unanswered = right = known = 0
+        with _opened(out) as file:
+            write = _writer(file, answers, abstain, json)
+            for block in answers:
+                write(block)
+                rows += len(block.labels)
+                abstained += sum(block.rejected)
+                unanswered += sum(label is None for label in block.labels)
+                agreed, compared = share_right(block)
+                right, known = right + agreed, known + compared
+    message = f"{rows} rows, {abstained} without an answer ({abstain})"
+    if unanswered:
+        message += f", {unanswered} with missing values"
+    if known:
+        message += (
+            f"; {100 * right / known:.2f} % of the answers agree with {fitted.target!r} in the file"
+        )
+        if getattr(fitted, "record_", {}).get("data sha256") == fingerprint(data):
+            message += ", which the model was trained on: new rows will fare worse"
     say.note(message + (f"; wrote {out}" if out else ""))
+
+
+def _check_word(model: Any, abstain: str) -> None:
+    """The word for no answer must not be an answer."""
+    if model.rejects and abstain in {str(label) for label in model.classes_}:
+        raise typer.BadParameter(
+            f"the model has a class {abstain!r}: choose another word for no answer with --abstain"
+        )
+
+
+def _kept(keep: str | None, model: Any) -> list[str]:
+    kept = names(keep)
+    doubled = sorted({name for name in kept if kept.count(name) > 1})
+    taken = [name for name in kept if name in ("label", "margin", "probability")]
+    if doubled or taken:
+        raise typer.BadParameter(f"--keep: the output would have {(doubled + taken)[0]!r} twice")
+    return kept
 
 
 @contextmanager
 def _opened(out: Path | None) -> Iterator[IO[str]]:
+    """The file to write, or the screen; either gets everything at once, or nothing."""
     from buttress._files import replacing
 
-    if out is None:
-        yield sys.stdout
+    if out is not None:
+        with replacing(out, "w") as file:
+            yield file
         return
-    with replacing(out, "w") as file:
-        yield file
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
+        yield spool
+        spool.seek(0)
+        shutil.copyfileobj(spool, sys.stdout)
+        sys.stdout.flush()
 
 
-def _csv_writer(file: IO[str]) -> Any:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["label", "margin"])
+def _writer(file: IO[str], answers: FilePrediction, abstain: str, as_json: bool) -> Any:
+    fields = [*answers.keep, "label", "margin"]
+    fields += ["probability"] if answers.has_probabilities else []
+    table = csv.writer(file, lineterminator="\n")
+    if not as_json:
+        table.writerow(fields)
 
-    def write(labels: list[Any], margins: list[Any]) -> None:
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows(
-            (label, "" if margin is None else repr(margin))
-            for label, margin in zip(labels, margins, strict=True)
-        )
-        file.write(buffer.getvalue())
+    def write(block: Answers) -> None:
+        labels = [
+            abstain if rejected else label
+            for label, rejected in zip(block.labels, block.rejected, strict=True)
+        ]
+        columns = [*block.kept.values(), labels, block.margins]
+        columns += [block.probabilities] if answers.has_probabilities else []
+        for row in zip(*columns, strict=True):
+            if as_json:
+                record = dict(zip(fields, map(plain, row), strict=True))
+                file.write(json_lines.dumps(record, allow_nan=False) + "\n")
+            else:
+                table.writerow(["" if cell is None else cell for cell in row])
 
     return write
-
-
-def _json_writer(file: IO[str]) -> Any:
-    def write(labels: list[Any], margins: list[Any]) -> None:
-        for label, margin in zip(labels, margins, strict=True):
-            file.write(json_lines.dumps({"label": label or None, "margin": margin}) + "\n")
-
-    return write
-
-
-def _answers(
-    model: Any, data: Path, lenient: bool, block_rows: int, counts: dict[str, int]
-) -> Iterator[tuple[list[Any], list[Any], Any]]:
-    """Labels, margins and (when the file has them) true labels, block by block."""
-    import numpy as np
-
-    from buttress.tables import iter_table
-
-    model = as_table_model(model)
-    encoder = model.encoder_
-    if lenient:
-        encoder.set_params(new_categories="ignore", extra_columns="ignore")
-    blocks = iter_table(
-        data, text=list(encoder.categories_), numeric=encoder.numeric_, block_rows=block_rows
-    )
-    for block in blocks:
-        truth = block.columns.get(model.target) if model.target else None
-        known = [name for name in encoder.feature_names_in_ if name in block.columns]
-        rows = np.arange(len(block))
-        if encoder.missing == "drop-rows":
-            complete = block.without(*(n for n in block.names if n not in known)).complete()
-            rows = np.flatnonzero(complete)
-            counts["unanswered"] += len(block) - len(rows)
-        labels: list[Any] = [""] * len(block)
-        margins: list[Any] = [None] * len(block)
-        if len(rows):
-            try:
-                encoded = model.encode(block.take(rows))
-            except ValueError as error:
-                first = counts["rows"] + 1
-                where = f"{data}, rows {first} to {first + len(block) - 1}"
-                hint = str(error).replace(
-                    "; choose missing='impute' or missing='drop-rows'",
-                    "; the model was fitted with --missing error",
-                )
-                raise CommandError(f"{where}: {hint}") from None
-            scores = np.asarray(model.estimator_.decision_function(encoded))
-            answers = model.estimator_.predict(encoded).tolist()
-            best = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
-            rejected = (
-                np.asarray(model.estimator_.reject(encoded)).tolist()
-                if model.rejects
-                else [False] * len(rows)
-            )
-            for position, row in enumerate(rows):
-                labels[row] = ABSTAIN if rejected[position] else answers[position]
-                margins[row] = best[position]
-            counts["abstained"] += sum(rejected)
-        counts["rows"] += len(block)
-        yield labels, margins, truth
-
-
-def _score(labels: list[Any], truth: Any, counts: dict[str, int]) -> None:
-    """Count right answers where the file has the labels too."""
-    if truth is None:
-        return
-    from buttress.tables.table import as_text
-
-    for label, true in zip(labels, as_text(truth), strict=True):
-        if true is not None and label not in ("", ABSTAIN):
-            counts["known"] += 1
-            counts["right"] += str(label) == true

@@ -9,6 +9,7 @@ import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import existing_file, writable
+from buttress.cli._web import check_listening
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -51,30 +52,26 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
-    jobs: Jobs = -1,
+    jobs: Jobs = 1,
 ) -> None:
     """Serve a model: POST rows to /v1/predict, see /docs for the rest.
 
     Listens on this machine only unless --host says otherwise, and then refuses to start without
     a token. A new model file under the same name is taken up while running, without a lost
     request. With --learn every acknowledged row is on disk, and a killed process resumes
-    exactly. SIGTERM finishes what was taken. --seed is accepted as everywhere.
+    exactly. SIGTERM finishes what was taken. Answers are computed by one thread: for small batches
+    more of them wait for each other; use replicas, or --jobs for large batches. --seed is
+    accepted as everywhere.
 
     **Example:** `buttress serve model.skops --port 8000 --token-file token`
     """
-    from buttress.serve.app import make_app
-    from buttress.serve.running import check_host, read_token, run_server
-    from buttress.serve.service import Service, Settings
-
     say = Output(json, quiet)
     existing_file(model, "model file")
-    if token_file is not None:
-        existing_file(token_file, "token file")
-    try:
-        token = read_token(token_file)
-        check_host(host, token)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    token = check_listening(host, token_file)
+    from buttress.serve.app import make_app
+    from buttress.serve.running import run_server
+    from buttress.serve.service import Service, Settings
+
     if learn_dir is not None and not learn:
         raise typer.BadParameter("--learn-dir needs --learn")
     if store is not None and not review:

@@ -74,7 +74,7 @@ _FIXED = {
     name: "--" + name.replace("_", "-")
     for name in (
         "model", "classes", "features", "s", "alpha", "eta", "tau", "kernel", "gamma", "budget",
-        "budget_policy", "drift", "warm_up", "scale",
+        "budget_policy", "drift", "warm_up", "scale", "d", "target_coverage", "target_risk",
     )
 }  # fmt: skip
 
@@ -121,6 +121,15 @@ def stream(
     ] = Policy.merge,
     drift: Annotated[
         Drift | None, typer.Option(help="Watch for drift and replace the model when it helps.")
+    ] = None,
+    d: Annotated[
+        float | None, typer.Option("--d", help="Cost of no answer: refuse where errors cost more.")
+    ] = None,
+    target_coverage: Annotated[
+        float | None, typer.Option(help="Share of the rows to answer in the long run.")
+    ] = None,
+    target_risk: Annotated[
+        float | None, typer.Option(help="Error among the answers in the long run.")
     ] = None,
     block_size: Annotated[
         int, typer.Option(min=1, help="Rows read before they are answered; 1 answers at once.")
@@ -208,6 +217,8 @@ def stream(
         "drift": None if drift is None else str(drift),
         "block_size": block_size,
     }
+    wanted_band = {"d": d, "target_coverage": target_coverage, "target_risk": target_risk}
+    params |= {name: value for name, value in wanted_band.items() if value is not None}
     from buttress.tables.grammar import to_label
     from buttress.tables.stream import (
         Columns,
@@ -244,8 +255,8 @@ def stream(
             if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE":
                 raise typer.BadParameter(f"{option} does not go with --from: the model has its own")
         learner, encoder, columns, wanted = _fitted(start_from)
-        target = target or wanted
-    target = target or "label"
+        target = wanted if target is None else target
+    target = "label" if target is None else target
     with limit_threads(jobs), _opened(source) as file:
         work = StreamRun(
             learner=learner,
@@ -356,12 +367,14 @@ def _conclude(run: StreamRun, say: Output, out: Path | None) -> None:
         "support_vectors": len(learner.support_) if known else 0,
         "drifts": learner.n_drifts_ if known else 0,
     }
+    if known and getattr(learner, "_band", None) is not None:
+        summary |= {"coverage": learner.coverage_, "answered_error": learner.answered_error_}
     if run.labels is not None:
         summary["waiting"] = len(run.labels.waiting)
         summary["given_up"] = run.labels.n_given_up
     say.note(
-        f"{summary['rows']} rows answered, {summary['labelled']} learned, "
-        f"{summary['rejected']} rejected; progressive error "
+        f"{summary['rows']} rows answered, {summary['rejected']} lines rejected; the model has "
+        f"learned {summary['labelled']} rows, progressive error "
         f"{100 * (summary['progressive_error'] or 0):.2f} %, "
         f"{summary['support_vectors']} support vectors, {summary['skipped']} labels refused"
     )

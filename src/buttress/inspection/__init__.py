@@ -3,6 +3,7 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "LabelNoiseDisplay": "label_noise",
     "LossDisplay": "losses",
     "MarginDisplay": "margins",
     "PathDisplay": "path",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from buttress._arrays import Array
 from buttress._compile import compiled
@@ -30,6 +30,17 @@ def kernel_names() -> list[str]:
     True
     """
     return sorted({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
+
+
+def kernel_arguments(name: str) -> list[str]:
+    """The arguments that a named kernel takes beside the rows, sorted.
+
+    Examples
+    --------
+    >>> kernel_arguments("sigmoid")
+    ['coef0', 'gamma']
+    """
+    return sorted(KERNEL_PARAMS.get(name, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +173,23 @@ def make_kernel(
     return Kernel(kernel, params | extra, center if kernel == "rbf" else None)
 
 
+def check_symmetric(K: Array) -> float:
+    """Raise a ValueError when `K` differs from its transpose; return what rounding may differ.
+
+    Examples
+    --------
+    >>> check_symmetric(np.array([[1.0, 0.5], [0.2, 1.0]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: The kernel matrix is not symmetric.
+    """
+    scale, asymmetry = _largest(K) if K.size else (0.0, 0.0)
+    tolerance = float(_ROUNDING.get(K.dtype, 1e-9) * scale)
+    if asymmetry > tolerance:
+        raise ValueError("The kernel matrix is not symmetric.")
+    return tolerance
+
+
 def check_positive_semidefinite(K: Array) -> None:
     """Raise a ValueError that names the smallest eigenvalue when `K` is no Gram matrix.
 
@@ -174,12 +202,9 @@ def check_positive_semidefinite(K: Array) -> None:
     ...
     ValueError: The kernel matrix is not positive semidefinite: its smallest eigenvalue is -1...
     """
-    scale, asymmetry = _largest(K) if K.size else (0.0, 0.0)
-    if scale == 0.0:
+    tolerance = check_symmetric(K)
+    if tolerance == 0.0:
         return
-    tolerance = _ROUNDING.get(K.dtype, 1e-9) * scale
-    if asymmetry > tolerance:
-        raise ValueError("The kernel matrix is not symmetric.")
     shifted = np.array(K, dtype=np.float64, order="C")
     shifted[np.diag_indices_from(shifted)] += tolerance * np.sqrt(len(K))
     # the transpose is in LAPACK's order: no copy

@@ -4,6 +4,7 @@ from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, re
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
 from buttress.losses.ramp import DoubleRamp, GeneralizedRamp, Ramp
+from buttress.losses.scalar import ScalarLoss
 from buttress.losses.smooth import (
     EllipsoidError,
     Exponential,
@@ -28,6 +29,7 @@ __all__ = [
     "Loss",
     "NuHinge",
     "Ramp",
+    "ScalarLoss",
     "SmoothLoss",
     "SplitLoss",
     "TruncatedQuadratic",

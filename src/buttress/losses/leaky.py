@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,36 @@ from buttress._arrays import Array
 
 # exp() of anything above overflows float64.
 _LARGEST_EXPONENT = 709.0
+
+
+class LeakyScalars(NamedTuple):
+    """The loss at one margin, for compiled loops (`buttress.losses.scalar`).
+
+    `bend` is one over the exponent r. Numbers keep their precision: constants have the type of
+    the margin.
+    """
+
+    bend: float
+
+    def value(self, u: Any) -> Any:
+        """The loss."""
+        if u <= 1.0:
+            return 1.0 - u
+        if self.bend == 0.0:
+            return -np.log(u)
+        return -np.expm1(self.bend * np.log(u)) / self.bend
+
+    def slopes(self, u: Any) -> Any:
+        """Minus the derivative, and the curvature."""
+        one, zero = type(u)(1.0), type(u)(0.0)
+        beyond = u if u > one else one
+        if self.bend == 0.0:
+            slope = one / beyond
+            curvature = slope * slope
+        else:
+            slope = beyond ** type(u)(self.bend - 1.0)
+            curvature = type(u)(1.0 - self.bend) * slope / beyond
+        return slope, (curvature if u > one else zero)
 
 
 @dataclass(frozen=True)
@@ -52,6 +83,11 @@ class LeakyHockeyStick:
         """Largest second derivative, reached at u = 1 from above: (r - 1) / r."""
         return 1.0 - 1.0 / self.r
 
+    @property
+    def scalars(self) -> LeakyScalars:
+        """The loss at one margin, for compiled loops."""
+        return LeakyScalars(1.0 / self.r)
+
     def value(self, u: Array) -> Array:
         """L_r at the margins `u`."""
         u = np.asarray(u)
@@ -67,7 +103,10 @@ class LeakyHockeyStick:
 
     def curvature(self, u: Array) -> Array:
         """The second derivative; zero up to and including u = 1."""
-        bent = self.curvature_bound * np.exp((1.0 / self.r - 2.0) * _log_beyond_one(u))
+        if math.isinf(self.r):
+            bent = np.asarray(self.derivative(u)) ** 2
+        else:
+            bent = self.curvature_bound * np.exp((1.0 / self.r - 2.0) * _log_beyond_one(u))
         return np.asarray(np.where(np.asarray(u) > 1, bent, np.zeros_like(bent)))
 
     def conjugate(self, s: Array) -> Array:

@@ -154,6 +154,5 @@ def settled(search: Any) -> Any:
 def _online_search(cv: Any, request: Request) -> Any:
     """PA-RAMP has no cross-validated version of its own: width and ramp by a small grid."""
     grid = {"gamma": ["scale", "median"], "s": [-1.0, -0.5, -0.2]}
-    return GridSearchCV(
-        PARampClassifier(), grid, cv=cv, scoring=request.scoring, n_jobs=request.jobs
-    )
+    # scikit-learn would start processes for more jobs, which take longer than the search.
+    return GridSearchCV(PARampClassifier(), grid, cv=cv, scoring=request.scoring)

@@ -14,7 +14,14 @@ from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
-from buttress.metrics import RejectScorer, reject_risk, reject_scorer
+from buttress.metrics import (
+    CostScorer,
+    RejectScorer,
+    cost_risk,
+    cost_scorer,
+    reject_risk,
+    reject_scorer,
+)
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._held_out import refuse
@@ -34,6 +41,9 @@ class DoubleRampClassifierCV(
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes, as in `DoubleRampClassifier`; the search then minimises
+        the mean cost.
     Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         Penalties to try.
     gammas : "auto", sequence or None, default="auto"
@@ -42,7 +52,8 @@ class DoubleRampClassifierCV(
     cv : int, splitter or iterable, default=5
         Folds; an integer means stratified ones.
     scoring : str or callable, default="reject_risk"
-        "reject_risk" is minus the 0-d-1 risk on the held-out rows; or any scikit-learn scorer.
+        "reject_risk" is minus the 0-d-1 risk (with `costs`, the mean cost) on the held-out rows;
+        or any scikit-learn scorer.
     init, kernel, gamma, degree, coef0, kernel_params, fit_intercept, class_weight
         As in `DoubleRampClassifier`.
     target_coverage, tol, max_iter, cache_size, random_state
@@ -111,6 +122,7 @@ class DoubleRampClassifierCV(
         d: float = 0.2,
         mu: float = 1.0,
         *,
+        costs: Any = None,
         Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = "auto",
         cv: Any = 5,
@@ -141,6 +153,7 @@ class DoubleRampClassifierCV(
     ) -> None:
         self.d = d
         self.mu = mu
+        self.costs = costs
         self.Cs = Cs
         self.gammas = gammas
         self.cv = cv
@@ -199,19 +212,23 @@ class DoubleRampClassifierCV(
 
     def _scorer(self) -> Any:
         by_risk = isinstance(self.scoring, str) and self.scoring == "reject_risk"
-        return reject_scorer(self.d) if by_risk else self.scoring
+        if not by_risk:
+            return self.scoring
+        return reject_scorer(self.d) if self.costs is None else cost_scorer(self.costs)
 
     def _combinations(self, search: Any) -> list[dict[str, Any]]:
         return [{"C": C} for C in check_values("Cs", self.Cs, "(0, inf)")]
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
-        refuse(self, [("fit_intercept", True), ("target_coverage", None), ("init", "zero")])
+        plain = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
+        refuse(self, list(plain.items()))
         return double_ramp_candidates(self, *given)
 
     def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
         return DoubleRampClassifier(
             d=self.d,
             mu=self.mu,
+            costs=self.costs,
             init=self.init,
             degree=self.degree,
             coef0=self.coef0,
@@ -230,7 +247,8 @@ class DoubleRampClassifierCV(
     ) -> list[float]:
         """By the risk, every penalty starts from the solution for the one before it."""
         scorer = self._scorer()
-        if not isinstance(scorer, RejectScorer) or self.target_coverage is not None:
+        by_cost = isinstance(scorer, (RejectScorer, CostScorer))
+        if not by_cost or self.target_coverage is not None:
             return super()._fold_scores(search, K, fold, combinations)
         data, (train, test) = search.data, fold
         inner, outer = KernelMatrix(K[np.ix_(train, train)]), K[np.ix_(test, train)]
@@ -246,7 +264,11 @@ class DoubleRampClassifierCV(
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
             pred, rejected = model._answers(warm, data.classes, outer)
-            risk = reject_risk(search.labels[test], pred, rejected, scorer.d, **scored)
+            given = (search.labels[test], pred, rejected)
+            if isinstance(scorer, CostScorer):
+                risk = cost_risk(*given, scorer.costs, labels=data.classes, **scored)
+            else:
+                risk = reject_risk(*given, scorer.d, **scored)
             found.append(-float(np.asarray(risk)))
         return found
 

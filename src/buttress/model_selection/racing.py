@@ -183,6 +183,8 @@ def _search(
         start = time.perf_counter()
         candidate = make_candidate(kind, request)
         fitted = candidate.fit(X[order], y[order]) if kind == "online" else candidate.fit(X, y)
+        if "n_jobs" in fitted.get_params(deep=False):
+            fitted.set_params(n_jobs=None)  # of the search, not of the model that is saved
         return kind, fitted, time.perf_counter() - start
 
     by_cost = sorted(kinds, key=lambda kind: -planner.search_seconds(kind, len(rows)))

@@ -3,6 +3,8 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "CleanScore": "clean_scores",
+    "CleanScorer": "clean_scores",
     "Estimate": "core.estimate",
     "ForestWitness": "core.forest_witness",
     "KernelWitness": "core.kernel_witness",
@@ -11,6 +13,8 @@ _HOME = {
     "LabelNoiseWarning": "core.label_noise",
     "NoiseAwareClassifier": "classifier",
     "LabelSuspects": "core.suspects",
+    "clean_score": "clean_scores",
+    "clean_scorer": "clean_scores",
     "fit_label_noise": "core.fitting",
 }
 

@@ -14,6 +14,7 @@ from buttress.noise.core.crossfit import (
     check_class_sizes,
     check_folds,
     check_repeats,
+    kept_folds,
     rows_of,
 )
 from buttress.noise.core.estimate import check_weight
@@ -114,14 +115,15 @@ class LabelAudit(BaseEstimator):
                 f"groups has shape {groups.shape}, expected {labels.shape}: a group per row."
             )
         if sample_weight is None:
-            return self._judge(X, labels, groups, None)
+            return self._judge(X, labels, groups, None, self.cv)
         weight = check_weight(sample_weight, len(labels))
         used = np.flatnonzero(weight)
         part = None if groups is None else groups[used]
-        found = self._judge(rows_of(X, used), labels[used], part, weight[used])
+        cv = kept_folds(self.cv, used, len(labels))
+        found = self._judge(rows_of(X, used), labels[used], part, weight[used], cv)
         return found if len(used) == len(labels) else found.placed(used, X, labels)
 
-    def _judge(self, X: Any, labels: Any, groups: Any, weight: Any) -> LabelSuspects:
+    def _judge(self, X: Any, labels: Any, groups: Any, weight: Any, cv: Any) -> LabelSuspects:
         if isinstance(self.cv, (int, np.integer)):
             check_class_sizes(labels, int(self.cv))
         witnesses = checked_estimators(
@@ -131,7 +133,7 @@ class LabelAudit(BaseEstimator):
             witnesses,
             X,
             labels,
-            cv=self.cv,
+            cv=cv,
             n_repeats=self.n_repeats,
             groups=groups,
             sample_weight=weight,

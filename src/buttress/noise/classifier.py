@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,9 +16,9 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.classifiers.reject import RejectMixin
-from buttress.noise.core.crossfit import check_folds, check_repeats, rows_of
+from buttress.noise.core.crossfit import check_folds, check_repeats, kept_folds, rows_of
 from buttress.noise.core.estimate import check_weight
-from buttress.noise.core.fitting import FEWEST_ROWS, estimate_label_noise
+from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
 from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
@@ -40,7 +38,7 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         As in `LabelAudit`.
     fdr : float in (0, 1), default=0.1
         Wanted share of correct labels among the rows that `suspects_` names.
-    prior : pair of floats, default=(1, 1)
+    prior : pair of floats, default=(1, 3)
         Beta prior of the noise rates, as in `fit_label_noise`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
@@ -65,7 +63,7 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
     ``predict_proba`` is P(true class), not P(given label): under noise that is not the same in all
     classes the two have different boundaries. `score` still compares with the labels it is given;
     see `clean_score` for an estimate on true ones. An integer weight equals that many copies of a
-    row: equal rows with equal labels are merged before anything else (numeric features).
+    row: the default witnesses merge equal rows with equal labels, so copies are held out together.
 
     References
     ----------
@@ -75,11 +73,11 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
     Examples
     --------
     >>> from sklearn.datasets import make_moons
-    >>> X, y = make_moons(200, noise=0.15, random_state=0)
-    >>> given = y.copy()
-    >>> given[(y == 1) & (np.arange(200) % 3 == 0)] = 0
-    >>> model = NoiseAwareClassifier(random_state=0).fit(X, given)
-    >>> bool(model.score(X, y) > 0.95), model.noise_.kind
+    >>> X, y = make_moons(400, noise=0.15, random_state=0)
+    >>> given = y[:200].copy()
+    >>> given[(given == 1) & (np.arange(200) % 3 == 0)] = 0
+    >>> model = NoiseAwareClassifier(random_state=0).fit(X[:200], given)
+    >>> bool(model.score(X[200:], y[200:]) > 0.9), model.noise_.kind
     (True, 'per_class')
     """
 
@@ -93,7 +91,7 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         cv: Any = 5,
         n_repeats: Any = "auto",
         fdr: float = 0.1,
-        prior: tuple[float, float] = (1.0, 1.0),
+        prior: tuple[float, float] = DEFAULT_PRIOR,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -130,8 +128,10 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         self._check_parameters()
         X, labels = self._validated(X, y)
         weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
-        rows, where, weight = _merged(X, labels, weight, groups)
-        classes, counts = np.unique(labels[rows], return_counts=True)
+        used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+        weight = None if weight is None else weight[used]
+        part = X if len(used) == len(labels) else rows_of(X, used)
+        classes, counts = np.unique(labels[used], return_counts=True)
         if len(classes) < 2:
             raise ValueError(
                 "NoiseAwareClassifier needs samples of at least 2 classes in the data, but the "
@@ -139,22 +139,23 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
             )
         fits = cross_fit(
             checked_estimators(self.estimators, self.random_state, self.n_jobs, int(self.verbose)),
-            rows_of(X, rows),
-            labels[rows],
-            cv=self._folds(int(counts.min())),
+            part,
+            labels[used],
+            cv=self._folds(int(counts.min()), used, len(labels)),
             n_repeats=self.n_repeats,
-            groups=None if groups is None else np.asarray(groups)[rows],
+            groups=None if groups is None else np.asarray(groups)[used],
             sample_weight=weight,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
             refit=True,
         )
-        self.noise_: LabelNoise = self._estimated(fits.scores, labels[rows], weight, counts)
+        self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
         self.estimators_ = fits.models
         self.classes_ = classes
-        found = judge_labels(fits.scores, labels[rows], self.noise_, fdr=self.fdr)
-        self.suspects_: LabelSuspects = _unmerged(found, where, labels, X)
+        found = judge_labels(fits.scores, labels[used], self.noise_, fdr=self.fdr, rows=X)
+        whole = len(used) == len(labels)
+        self.suspects_: LabelSuspects = found if whole else found.placed(used, X, labels)
         band = 0.0 if self.d is None else 1.0 - 2.0 * float(self.d)
         self.thresholds_ = np.array([-band, band])
         return self
@@ -171,10 +172,10 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        if isinstance(self.estimators, str):
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        else:
+        if self._as_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=False, **self._row_checks())
         return self.noise_.clean_proba(stacked_scores(self.estimators_, X, self.classes_))
 
     def decision_function(self, X: Any) -> Array:
@@ -217,19 +218,32 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Rows as the witnesses take them: numbers for the default ones, else as given."""
-        if isinstance(self.estimators, str):
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        else:
+        if self._as_table(X):
             X, y = validate_data(self, X, y, skip_check_array=True)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, **self._row_checks())
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         return X, np.asarray(labels)
 
-    def _folds(self, smallest: int) -> Any:
+    def _as_table(self, X: Any) -> bool:
+        """Whether `X` is a data frame for witnesses that know what to do with one."""
+        return hasattr(X, "columns") and not isinstance(self.estimators, str)
+
+    def _row_checks(self) -> dict[str, Any]:
+        tags = self.__sklearn_tags__().input_tags
+        return {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+            "dtype": "numeric",
+        }
+
+    def _folds(self, smallest: int, used: IntArray, n_rows: int) -> Any:
         """The folds asked for; fewer when a class has fewer rows."""
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
             return max(2, min(int(self.cv), smallest))
-        return self.cv
+        return kept_folds(self.cv, used, n_rows)
 
     def _estimated(
         self, scores: Array, labels: NDArray[Any], weight: Array | None, counts: IntArray
@@ -254,48 +268,3 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         top = p.max(axis=1)
         # at one half no refusal is cheaper than a guess between two
         return labels, np.asarray(top <= 1.0 - self.d if self.d < 0.5 else top < 0.5)
-
-
-def _merged(
-    X: Any, labels: NDArray[Any], weight: Array | None, groups: Any
-) -> tuple[IntArray, IntArray, Array | None]:
-    """One row for all copies of it: positions to keep, where every row went, summed weights.
-
-    Rows of weight zero go nowhere (-1). Only arrays of numbers can be compared cheaply; other
-    tables keep all rows of positive weight.
-    """
-    n = len(labels)
-    used = np.arange(n) if weight is None else np.flatnonzero(weight)
-    where = np.full(n, -1)
-    if sparse.issparse(X) or not isinstance(X, np.ndarray) or groups is not None:
-        where[used] = np.arange(len(used))
-        return used, where, None if weight is None else weight[used]
-    codes = np.unique(labels[used], return_inverse=True)[1].astype(float)
-    table = np.column_stack([X[used].astype(np.float64), codes])
-    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    where[used] = inverse.ravel()
-    total = np.bincount(inverse.ravel(), None if weight is None else weight[used])
-    rows = used[first]
-    return rows, where, None if (total == 1.0).all() else total.astype(np.float64)
-
-
-def _unmerged(found: LabelSuspects, where: IntArray, labels: NDArray[Any], X: Any) -> LabelSuspects:
-    """The findings for all rows of the training set, copies included."""
-    used = np.flatnonzero(where >= 0)
-    source = where[used]
-    place: list[IntArray] = [used[source == row] for row in found.selected]
-    whole = replace(
-        found,
-        scores=found.scores[source],
-        probabilities=found.probabilities[source],
-        given=labels[used],
-        suggested=found.suggested[source],
-        influence=found.influence[source],
-        held_out_scores=found.held_out_scores[source],
-        selected=np.concatenate(place) if place else np.empty(0, dtype=np.intp),
-        rows=X,
-    )
-    if len(used) == len(labels):
-        return whole
-    positions = np.searchsorted(used, whole.selected)
-    return replace(whole, selected=positions).placed(used, X, labels)

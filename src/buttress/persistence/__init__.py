@@ -8,6 +8,7 @@ _HOME = {
     "load": "models",
     "save": "models",
     "to_onnx": "onnx",
+    "trusted_types": "_trusted",
 }
 
 __all__ = list(_HOME)

@@ -2,7 +2,7 @@
 
 A model file is the zip archive that skops writes, with a comment at its end:
 
-    buttress-model {"format": 1, ...} sha256:<64 hexadecimal digits>
+    buttress-model {"format": 2, ...} sha256:<64 hexadecimal digits>
 
 so that skops reads it too. The digest covers all bytes before it. It finds damage and careless
 edits; it is no signature, because whoever rewrites a file can rewrite its digest. What keeps a
@@ -20,8 +20,9 @@ from typing import Any
 
 from buttress._version import __version__
 
-# Raised by one whenever a file of the last format could not be read by the old code.
-FORMAT = 1
+# Raised by one whenever the code of one format could not read the other's files: a file holds
+# the names of classes and their modules, so moving one is such a change.
+FORMAT = 2
 
 _MARK = b"buttress-model "
 _DIGEST = b" sha256:"
@@ -71,10 +72,15 @@ def unseal(data: bytes, name: str) -> dict[str, Any]:
         raise ModelFileError(f"{name}: not a model saved by buttress")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise ModelFileError(f"{name}: the file was changed after it was saved (checksum differs)")
-    description: dict[str, Any] = json.loads(body[start + len(_MARK) : -len(_DIGEST)])
-    if description["format"] > FORMAT:
+    try:
+        description: dict[str, Any] = json.loads(body[start + len(_MARK) : -len(_DIGEST)])
+        written, version = int(description["format"]), str(description["buttress"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ModelFileError(f"{name}: the file does not say which format it has") from None
+    if written != FORMAT:
+        remedy = "install a newer one" if written > FORMAT else "fit the model again"
         raise ModelFileError(
-            f"{name}: saved in format {description['format']} by buttress "
-            f"{description['buttress']}; this is {__version__}, which reads up to format {FORMAT}"
+            f"{name}: saved in format {written} by buttress {version}; this is {__version__}, "
+            f"which reads format {FORMAT} only: {remedy}"
         )
     return description

@@ -1,10 +1,10 @@
 """The types that a model file may hold, beside those that skops itself trusts.
 
-skops trusts NumPy arrays and scikit-learn's estimators. Added here are the classes of this
-library (those that packages list themselves, see `buttress._lazy`, and the few named below), the
-support vectors of models fitted on sparse rows, and scikit-learn's splitters, scorers and
-calibrators, which searches carry along. No function of a user is in the list: a model with a
-callable kernel cannot be saved.
+skops trusts NumPy arrays and most of scikit-learn's estimators. Added here are the classes of
+this library (those that packages list themselves, see `buttress._lazy`, and the few named below),
+the support vectors of models fitted on sparse rows, and what is left of scikit-learn: every class
+that is defined there (trees, neighbours, kernels, losses, splitters) and the functions of its
+metrics. No function of a user is in the list: a model with a callable kernel cannot be saved.
 
 A user's own classifier on this library's base, and a learner's rule, are trusted once the program
 has imported them: a file cannot make it import anything.
@@ -12,6 +12,7 @@ has imported them: a file cannot make it import anything.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -56,24 +57,15 @@ _OWN = frozenset(
         "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.theory.risk_control.RiskCertificate",
+        "buttress.noise.classifier.NoiseAwareClassifier",
+        "buttress.noise.core.forest_witness.ForestWitness",
+        "buttress.noise.core.kernel_witness.KernelWitness",
+        "buttress.noise.core.label_noise.LabelNoise",
+        "buttress.noise.core.suspects.LabelSuspects",
         "buttress.theory.rademacher.RademacherCurve",
         "buttress.tables.classifier.TableClassifier",
         "buttress.tables.encoder.TableEncoder",
     }
-)
-
-_SPLITTERS = (
-    "GroupKFold",
-    "KFold",
-    "LeaveOneOut",
-    "PredefinedSplit",
-    "RepeatedKFold",
-    "RepeatedStratifiedKFold",
-    "ShuffleSplit",
-    "StratifiedGroupKFold",
-    "StratifiedKFold",
-    "StratifiedShuffleSplit",
-    "TimeSeriesSplit",
 )
 
 _OTHERS = frozenset(
@@ -81,15 +73,11 @@ _OTHERS = frozenset(
         "numpy.dtype",
         "scipy.sparse._csr.csr_array",
         "scipy.sparse._csr.csr_matrix",
-        *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.metrics._classification.accuracy_score",
-        "sklearn.metrics._classification.balanced_accuracy_score",
-        "sklearn.metrics._scorer._PassthroughScorer",
-        "sklearn.metrics._scorer._Scorer",
     }
 )
+
+# Parts of scikit-learn that no model is made of.
+_APART = {"tests", "conftest", "externals", "datasets", "_build_utils", "experimental"}
 
 _LISTED = {
     f"{module}.{name}": module for room in _ROOMS for name, module in classes_in_files(room).items()
@@ -98,27 +86,53 @@ _LISTED = {
 TRUSTED = _OWN | _OTHERS | _LISTED.keys()
 
 
-def trusted_types(named: Iterable[str]) -> frozenset[str]:
+def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     """The types to trust in a file that holds the types `named`.
 
     Examples
     --------
     >>> "buttress.classifiers.online.norma.Norma" in trusted_types(())
     True
+    >>> "sklearn.tree._tree.Tree" in trusted_types(["sklearn.tree._tree.Tree"])
+    True
+    >>> "sklearn.datasets.load_files" in trusted_types(["sklearn.datasets.load_files"])
+    False
     """
+    named = list(named)
     own = set(_LISTED.values())
     for module in {name.rpartition(".")[0] for name in named}:
         if module in own:  # where a listed learner is defined, its rule may be too
             import_module(module)
-    return TRUSTED | {
-        f"{one.__module__}.{one.__qualname__}"
-        for home, base in _OPEN_BASES
-        if home in sys.modules
-        for one in _descendants(getattr(sys.modules[home], base))
-    }
+    learned = {name for name in named if _is_of_scikit_learn(name)}
+    return (
+        TRUSTED
+        | learned
+        | {
+            f"{one.__module__}.{one.__qualname__}"
+            for home, base in _OPEN_BASES
+            if home in sys.modules
+            for one in _descendants(getattr(sys.modules[home], base))
+        }
+    )
 
 
 def _descendants(base: type[Any]) -> Iterator[type[Any]]:
     for one in base.__subclasses__():
         yield one
         yield from _descendants(one)
+
+
+def _is_of_scikit_learn(name: str) -> bool:
+    """Whether a name is that of a class defined in scikit-learn, or of one of its metrics."""
+    module, _, attribute = name.rpartition(".")
+    words = module.split(".")
+    if words[0] != "sklearn" or _APART & set(words):
+        return False
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError:
+        return False
+    home = str(getattr(found, "__module__", ""))
+    if inspect.isclass(found):
+        return home.startswith("sklearn.")
+    return inspect.isfunction(found) and home.startswith("sklearn.metrics.")

@@ -10,6 +10,8 @@ from typing import Any
 
 from buttress._files import replacing
 from buttress.persistence._container import ModelFileError, seal, unseal
+from buttress.persistence._limits import TooLarge, check_archive
+from buttress.persistence._sound import check_structures
 from buttress.persistence._trusted import trusted_types
 
 
@@ -22,7 +24,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        Any estimator of this library, alone or in scikit-learn pipelines and searches.
+        Any estimator of this library or of scikit-learn, alone or inside each other, with the
+        classes of both in its parameters.
     path : path-like
         The file to write, by custom with the suffix ``.skops``.
 
@@ -30,7 +33,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         When the model holds something that `load` would refuse (a callable kernel, an object
-        of another library); it is named, and nothing is written.
+        of a third library); it is named, and nothing is written.
 
     Examples
     --------
@@ -43,11 +46,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     array(['yes'], dtype='<U3')
     """
     skops_io = _import_skops()
+    what = f"{type(model).__name__} cannot be saved"
     try:
         archive = skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED)
+        try:
+            check_archive(archive)
+        except TooLarge:
+            archive = skops_io.dumps(model, compression=zipfile.ZIP_STORED)
+            check_archive(archive)
     except Exception as error:
-        raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}") from error
-    _refuse_foreign_types(skops_io, archive, f"{type(model).__name__} cannot be saved")
+        raise ModelFileError(f"{what}: {error}") from error
+    _refuse_foreign_types(skops_io, archive, what)
     with replacing(path) as file:
         file.write(seal(archive))
 
@@ -68,12 +77,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        When the file is no model, was changed after it was saved, was written in a newer
-        format, or holds a type that is not on the list of trusted types (it is named).
+        When the file is no model, is malformed, was changed after it was saved, was written in
+        another format, would unpack to far more than its size, or holds a type that is not
+        trusted (it is named).
 
     Notes
     -----
-    Models of older versions load: parameters that did not exist then get their defaults.
+    Models of older versions with the same format load: parameters that did not exist then get
+    their defaults.
     """
     model, _ = _read(path)
     return model
@@ -100,9 +111,20 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     data = Path(path).read_bytes()
     description = unseal(data, str(path))
     skops_io = _import_skops()
-    trusted = _refuse_foreign_types(skops_io, data, f"{path}: refused")
-    model = skops_io.loads(data, trusted=sorted(trusted))
-    _fill_new_parameters(model, set())
+    try:
+        check_archive(data)
+        trusted = _refuse_foreign_types(skops_io, data, f"{path}: refused")
+        model = skops_io.loads(data, trusted=sorted(trusted))
+        check_structures(model)
+        _fill_new_parameters(model, set())
+    except ModelFileError:
+        raise
+    except TooLarge as error:
+        raise ModelFileError(f"{path}: refused: {error}") from None
+    except Exception as error:  # whatever a malformed archive makes of zip, JSON, NumPy and skops
+        raise ModelFileError(
+            f"{path}: the file is malformed ({type(error).__name__}: {error})"
+        ) from None
     return model, description | {"bytes": len(data), "sha256": data[-64:].decode()}
 
 

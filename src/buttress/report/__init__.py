@@ -12,6 +12,7 @@ _HOME = {
     "RegularizationPath": "sections",
     "Report": "sections",
     "Suspects": "sections",
+    "TrueLabels": "sections",
     "class_table": "fitted",
     "comparison_section": "comparing",
     "data_health": "health",
@@ -21,6 +22,7 @@ _HOME = {
     "picture": "pictures",
     "render": "rendering",
     "suspects_section": "suspected",
+    "true_labels_section": "truth",
     "versions": "environment",
     "write_report": "rendering",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -18,14 +19,13 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-import buttress
 from buttress._arrays import Array, BoolArray
 from buttress.datasets import flip_labels
-from buttress.metrics import Estimate, cost_on_noisy_labels
+from buttress.metrics import Estimate
 from buttress.model_selection import Judged, Measure
-from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.judging import answers_of, together
 from buttress.model_selection.titles import TITLES
+from buttress.noise import NoiseAwareClassifier
 from buttress.report.comparing import estimates_section
 from buttress.report.environment import versions
 from buttress.report.fitted import class_table
@@ -39,7 +39,6 @@ from buttress.tables import TableClassifier, as_table
 # of a test that misses cases. Flips in equal shares do a kernel machine little harm here.
 MISSED = 0.3
 D = 0.2
-_SMALL: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0], "ss": [-1.0]}
 _RARE, _COMMON = "malignant", "benign"
 
 
@@ -81,11 +80,10 @@ def entries() -> dict[str, tuple[str, Fit]]:
     found: dict[str, tuple[str, Fit]] = {"svc": (TITLES["svc"], _fit_svc)}
     if find_spec("cleanlab") is not None:
         found["cleanlab"] = ("SVC after cleanlab", _fit_cleanlab)
-    found["ramp"] = (TITLES["ramp"], _fit_ramp)
-    if hasattr(buttress, "NoiseAwareClassifier"):
-        found["noise-aware"] = ("noise-aware (may abstain)", _fit_noise_aware)
-    found["reject"] = (TITLES["reject"], _fit_reject)
-    return found
+    return found | {
+        "noise-aware": ("noise-aware", _fit_noise_aware),
+        "abstaining": ("noise-aware, may abstain", _same_but_abstaining),
+    }
 
 
 def _fit_svc(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
@@ -93,6 +91,7 @@ def _fit_svc(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> An
 
 
 def _fit_cleanlab(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    """Leave out the labels that cleanlab calls wrong, and fit to the others."""
     from cleanlab.filter import find_label_issues
 
     codes = np.unique(y, return_inverse=True)[1]
@@ -102,19 +101,15 @@ def _fit_cleanlab(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) 
     return SVC().fit(X[kept], y[kept])
 
 
-def _fit_ramp(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
-    # A third of the default grid: the demonstration should be short.
-    return make_candidate("ramp", Request(seed=seed)).set_params(**_SMALL).fit(X, y)
-
-
 def _fit_noise_aware(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
-    return buttress.NoiseAwareClassifier(d=D, random_state=seed).fit(X, y)
+    return NoiseAwareClassifier(random_state=seed).fit(X, y)
 
 
-def _fit_reject(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
-    rates = list(fitted["ramp"].noise_rates_.values())
-    d = cost_on_noisy_labels(D, float(np.mean(rates)))
-    return make_candidate("reject", Request(seed=seed, d=d)).fit(X, y)
+def _same_but_abstaining(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) -> Any:
+    """The cost of no answer changes what is answered, and nothing that was fitted."""
+    model = copy(fitted["noise-aware"]).set_params(d=D)
+    model.thresholds_ = np.array([-(1.0 - 2.0 * D), 1.0 - 2.0 * D])
+    return model
 
 
 # -- the runs --------------------------------------------------------------------------------
@@ -222,20 +217,6 @@ class _Given:
         return self
 
 
-def compile_what_it_needs() -> None:
-    """Fit what the demonstration fits, to fewer rows, so that nothing that is timed compiles."""
-    split = make_split(0)
-    train = as_table(split.X_train[:120], names=split.names)
-    X = TableClassifier(SVC()).fit(train, split.y_train[:120]).encode(train)
-    fitted: dict[str, Any] = {}
-    for kind, (_, fit) in entries().items():
-        if kind in ("ramp", "reject"):
-            values: dict[str, Any] = {"Cs": [1.0], "cv": 2}
-            fitted[kind] = make_candidate(kind).set_params(**values).fit(X, split.y_train[:120])
-        elif kind != "cleanlab":
-            fitted[kind] = fit(X, split.y_train[:120], 0, fitted)
-
-
 # -- what is said about it -------------------------------------------------------------------
 
 
@@ -278,11 +259,12 @@ def wrong_labels(shown: Demonstration) -> tuple[Suspects, BoolArray, dict[str, f
     dict
         ``listed``, ``found``, ``precision`` and ``recall``.
     """
-    split, model = shown.splits[0], shown.models["ramp"]
-    train = as_table(split.X_train, names=split.names)
-    rows = np.arange(len(split.y_train))
+    split = shown.splits[0]
     section, flagged = suspects_section(
-        model.estimator_, model.encode(train), split.y_train, rows, 5
+        shown.models["noise-aware"].estimator_.suspects_,
+        split.y_train,
+        np.arange(len(split.y_train)),
+        "kernel machines and forests",
     )
     hits = int((flagged & split.wrong).sum())
     found = {

@@ -20,6 +20,7 @@ from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.sections import ClassTable, Coverage, Report
 from buttress.report.suspected import suspects_section
+from buttress.report.truth import true_labels_section
 from buttress.tables import Table
 from buttress.tables.automatic import Chosen
 
@@ -58,11 +59,12 @@ def fit_report(
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
     suspects, flagged = suspects_section(
-        _search_of("ramp", found, encoded, labels[rows], request),
-        encoded,
+        _search_of("ramp", found, encoded, labels[rows], request).suspects(
+            encoded, labels[rows], cv=folds
+        ),
         labels[rows],
         rows,
-        folds,
+        "ramp classifiers",
     )
     loss = measure.estimate(judged)
     points = np.arange(len(rows))
@@ -86,6 +88,7 @@ def fit_report(
             found.judged, measure, chosen.kind, how_compared(found, folds, len(labels))
         ),
         classes=class_table(judged),
+        truth=true_labels_section(judged, measure),
         path=path,
         coverage=Coverage.from_answers(
             judged.true,
@@ -124,8 +127,8 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
     tuned = (
         "The parameters were chosen anew in every fold."
         if found.tuned_in_folds
-        else "The parameters were chosen once on all rows compared, which flatters every model "
-        "a little, and all of them alike."
+        else "The parameters were chosen once on all rows compared, which flatters the models that "
+        "have some to choose a little (plain SVC has none)."
     )
     dropped = [f"{each.title} was {each.dropped}." for each in found.judged if each.dropped]
     return " ".join(

@@ -146,6 +146,29 @@ class ClassTable:
 
 
 @dataclass(frozen=True)
+class TrueLabels:
+    """A loss on the labels as given beside its estimate on true labels.
+
+    Attributes
+    ----------
+    measure : str
+        What was measured.
+    given, estimated : tuple of float
+        Value and the ends of its 95 % interval.
+    rates : mapping of str to tuple of float
+        For every true class the share of its rows with a wrong label, with its interval.
+    model : str
+        Whose answers these are.
+    """
+
+    measure: str
+    given: tuple[float, float, float]
+    estimated: tuple[float, float, float]
+    rates: Mapping[str, tuple[float, float, float]]
+    model: str
+
+
+@dataclass(frozen=True)
 class RegularizationPath:
     """Cross-validated score against the penalty.
 
@@ -294,7 +317,7 @@ class Report:
     title : str
     summary : sequence of str
         The findings, one sentence each.
-    health, comparison, noise, classes, path, coverage, suspects, picture
+    health, comparison, noise, classes, truth, path, coverage, suspects, picture
         The sections.
     settings : mapping of str to str
         What was asked for, and the versions.
@@ -306,6 +329,7 @@ class Report:
     comparison: Comparison | None = None
     noise: NoiseComparison | None = None
     classes: ClassTable | None = None
+    truth: TrueLabels | None = None
     path: RegularizationPath | None = None
     coverage: Coverage | None = None
     suspects: Suspects | None = None

@@ -7,27 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import BoolArray, IntArray
+from buttress.noise import LabelSuspects
 from buttress.report.sections import Suspects
-
-# Share of false alarms allowed among the suspects that are called nearly sure.
-_FDR = 0.1
 
 
 def suspects_section(
-    search: Any, encoded: Array, labels: NDArray[Any], rows: IntArray, folds: int
+    found: LabelSuspects, labels: NDArray[Any], rows: IntArray, who: str
 ) -> tuple[Suspects, BoolArray]:
-    """Rows whose label looks wrong, by cross-fitted scores of the ramp classifier.
+    """The list of rows whose label looks wrong.
 
     Parameters
     ----------
-    search : fitted RampClassifierCV
-        Where the parameters come from.
-    encoded, labels
-        The rows to look at.
+    found : LabelSuspects
+        Of a search, a noise-aware classifier or an audit.
+    labels : array
+        The labels that were looked at.
     rows : array of int
         Where these rows stand in the file.
-    folds : int
+    who : str
+        The models that judged them, in the plural.
 
     Returns
     -------
@@ -36,13 +35,13 @@ def suspects_section(
     ndarray of bool
         Which of the rows are listed.
     """
-    found = search.suspects(encoded, labels, cv=folds, fdr=_FDR)
     # The list for a false discovery rate is a cautious one. To look through by hand, as many
     # rows as labels are wrong at least are shown, and the cautious list is marked in it.
     listed = found.top(max(len(found.selected), round(found.expected_errors.low)))
     flagged = np.zeros(len(labels), dtype=bool)
     flagged[listed] = True
     surely = set(found.selected.tolist())
+    rate = found.noise_rate
     section = Suspects(
         columns=["row", "label", "suggested", "chance wrong", "score", "nearly sure"],
         rows=[
@@ -57,10 +56,10 @@ def suspects_section(
             for position in listed.tolist()
         ],
         n_rows=len(rows),
-        how=f"Each row was scored by ramp classifiers that had not seen it. About "
-        f"{100 * found.noise_rate:.0f} % of all labels seem wrong; the rows that most likely are "
-        f"come first. Chance wrong is the probability that the label is wrong. {len(surely)} of "
-        f"them are nearly sure: among those at most "
-        f"{100 * _FDR:.0f} % are expected to be false alarms.",
+        how=f"Each row was judged by {who} that had not seen it. About {100 * rate:.0f} % of all "
+        f"labels seem wrong ({100 * rate.low:.0f} to {100 * rate.high:.0f} %); the rows that most "
+        "likely are come first. Chance wrong is the probability that the label is wrong, score "
+        f"its log-odds. {len(surely)} of the rows are nearly sure: among those about "
+        f"{100 * found.asked:.0f} % false alarms are allowed.",
     )
     return section, flagged

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from buttress._files import replacing
-from buttress.tables.grammar import delimiter_of
+from buttress.tables.grammar import csv_rows, delimiter_of
 from buttress.tables.table import TableError
 
 _QUOTE = '"'
@@ -108,9 +108,7 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
             taken.append(line)
             yield line.removeprefix("\ufeff") if first else line
 
-    reader = csv.reader(
-        lines(), delimiter=delimiter_of(text.split("\n", 1)[0]), skipinitialspace=True
-    )
+    reader = csv_rows(lines(), delimiter_of(text.split("\n", 1)[0]))
     try:
         for fields in reader:
             raw = "".join(taken)

@@ -86,7 +86,7 @@ class Evidence:
     >>> [n.row for n in evidence.neighbours(3, "yes", 1)]
     [3]
     >>> evidence.reason(3, "no", "yes")
-    "nearest 'yes': row 3 (0.041); against 'no': age 71 (usual 22, of 'yes' 70)"
+    "nearest 'yes': row 3 (0.04); against 'no': age 71 (usual 22, of 'yes' 70)"
     """
 
     def __init__(self, table: Table, labels: NDArray[Any], features: list[str]) -> None:
@@ -141,8 +141,9 @@ class Evidence:
             if not np.isfinite(value):
                 return 0.0
             here, there = self._usual[given][name], self._usual[suggested][name]
-            difference = (abs(value - here) - abs(value - there)) / self._spread[name]
-            return float(difference) if np.isfinite(difference) else 0.0
+            if not np.isfinite([value, here, there]).all():
+                return 0.0
+            return float((abs(value - here) - abs(value - there)) / self._spread[name])
         return float(np.log(self._share(name, value, suggested) / self._share(name, value, given)))
 
     def _share(self, name: str, value: Any, label: str) -> float:

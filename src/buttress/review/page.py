@@ -29,6 +29,7 @@ from buttress.review.images import TYPES, image_below, is_image
 from buttress.review.progress import Progress, agreement_of, progress_of
 from buttress.review.room import Room
 from buttress.review.store import Item, ReviewError
+from buttress.tables.grammar import for_spreadsheet
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -262,7 +263,8 @@ class ReviewPage:
         store = self.room.store
         rows = await run_in_threadpool(
             lambda: [
-                (store.item(d.item).key, d.reviewer, d.verdict, d.label or "", d.at, d.note)
+                tuple(map(for_spreadsheet, (store.item(d.item).key, d.reviewer, d.verdict)))
+                + tuple(map(for_spreadsheet, ("" if d.label is None else d.label, d.at, d.note)))
                 for d in store.decisions()
             ]
         )

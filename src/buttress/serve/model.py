@@ -17,6 +17,7 @@ from buttress.persistence import describe
 from buttress.serve.errors import RequestError
 from buttress.serve.rows import Rows
 from buttress.tables import TableClassifier
+from buttress.tables.grammar import to_number
 from buttress.tables.table import listed, text_of
 
 
@@ -147,11 +148,11 @@ class Columns:
 
     def _parsed(self, row: Sequence[Any], number: int, places: list[int]) -> list[Any]:
         try:
-            return [None if row[place] is None else float(row[place]) for place in places]
+            return [None if row[place] is None else to_number(row[place]) for place in places]
         except ValueError:
             for name, place in zip(self.numeric, places, strict=True):
                 try:
-                    float(row[place] or 0)
+                    to_number(row[place] or "0")
                 except ValueError:
                     raise RequestError(
                         f"row {number}: column {name!r} is numeric, but holds {_short(row[place])}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from buttress.serve.errors import RequestError
-from buttress.tables.grammar import MISSING, delimiter_of
+from buttress.tables.grammar import MISSING, csv_rows, delimiter_of
 from buttress.tables.table import listed
 
 FORMATS = {
@@ -168,9 +168,7 @@ def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: s
 
 def _csv_rows(text: str, most_rows: int) -> Rows:
     header = text.split("\n", 1)[0]
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter_of(header), skipinitialspace=True
-    )
+    reader = csv_rows(io.StringIO(text, newline=""), delimiter_of(header))
     try:
         names = tuple(name.strip() for name in next(reader, []))
         if not names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.encoder import TableEncoder
-from buttress.tables.reading import iter_table, read_table
+from buttress.tables.reading import column_names, iter_table, read_table
 from buttress.tables.table import Table, TableError, as_table
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "TableEncoder",
     "TableError",
     "as_table",
+    "column_names",
     "iter_table",
     "read_table",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.tables.grammar import has_decimal_comma, is_blank, looks_numeric, to_numbers
-from buttress.tables.table import TableError
+from buttress.tables.table import Table, TableError
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ class Kinds:
     text, numeric : frozenset of str
         Columns whose kind is known.
     decimal : {".", ","}
+    keep : tuple of str
+        Columns also wanted as they stand in the file.
+    skip : frozenset of str
+        Columns that nobody looks at.
     """
 
     path: Path
@@ -34,6 +38,24 @@ class Kinds:
     text: frozenset[str] = frozenset()
     numeric: frozenset[str] = frozenset()
     decimal: str = "."
+    keep: tuple[str, ...] = ()
+    skip: frozenset[str] = frozenset()
+
+    def table(
+        self,
+        cells: Mapping[str, Sequence[str | None]],
+        lines: Sequence[int],
+        label: Callable[[str], int | str],
+    ) -> Table:
+        """A block of rows, column by column, read at these lines of the file."""
+        return Table(
+            {
+                name: self.column(name, column, lines, label)
+                for name, column in cells.items()
+                if name not in self.skip
+            },
+            {name: objects(cells[name]) for name in self.keep},
+        )
 
     def column(
         self,

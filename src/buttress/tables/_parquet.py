@@ -13,24 +13,18 @@ from buttress.tables._columns import Kinds, objects
 from buttress.tables.table import Table, TableError, as_column, as_text, listed, text_of
 
 
+def parquet_names(path: Path) -> list[str]:
+    """The columns of a Parquet file."""
+    _, file = _opened(path)
+    with file:
+        return _names(path, file)
+
+
 def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a Parquet file."""
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise TableError(
-            f"{path}: reading Parquet needs pyarrow: pip install 'buttress[data]'"
-        ) from None
-    try:
-        file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError):
-        raise TableError(f"{path}: not a Parquet file") from None
+    pyarrow, file = _opened(path)
     with file:
-        names = file.schema_arrow.names
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise TableError(f"{path}: column {listed(doubled)} appears more than once")
+        _names(path, file)
         if file.metadata.num_rows == 0:
             raise TableError(f"{path}: the file has no rows")
         try:
@@ -40,9 +34,35 @@ def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
             raise TableError(f"{path}: the Parquet file is damaged: {error}") from None
 
 
+def _opened(path: Path) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise TableError(
+            f"{path}: reading Parquet needs pyarrow: pip install 'buttress[data]'"
+        ) from None
+    try:
+        return pyarrow, parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError):
+        raise TableError(f"{path}: not a Parquet file") from None
+
+
+def _names(path: Path, file: Any) -> list[str]:
+    names = [str(name) for name in file.schema_arrow.names]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise TableError(f"{path}: column {listed(doubled)} appears more than once")
+    return names
+
+
 def _table(path: Path, pyarrow: Any, batch: Any, kinds: Kinds) -> Table:
-    columns = {}
+    columns, written = {}, {}
     for name, values in zip(batch.schema.names, batch.columns, strict=True):
+        if name in kinds.keep:
+            written[name] = objects(values.to_pylist())
+        if name in kinds.skip:
+            continue
         if name == kinds.target:
             columns[name] = _labels(path, pyarrow, name, values)
             continue
@@ -50,7 +70,7 @@ def _table(path: Path, pyarrow: Any, batch: Any, kinds: Kinds) -> Table:
         columns[name] = as_text(column) if name in kinds.text else column
         if name in kinds.numeric and columns[name].dtype.kind != "f":
             raise TableError(f"{path}: column {name!r} is numeric, but holds {values.type}")
-    return Table(columns)
+    return Table(columns, {name: written[name] for name in kinds.keep})
 
 
 def _column(path: Path, pyarrow: Any, name: str, values: Any) -> NDArray[Any]:

@@ -36,52 +36,59 @@ def suffix_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def csv_names(path: Path, decimal: str) -> list[str]:
+    """The columns of a CSV file."""
+    with _opened(path) as file:
+        return _csv_header(path, file, decimal)[0]
+
+
+def jsonl_names(path: Path) -> list[str]:
+    """The fields of a file of JSON lines, in the order in which they come."""
+    with _opened(path) as file:
+        names: dict[str, None] = {}
+        for _, record in _records(path, file):
+            names.update(dict.fromkeys(record))
+    if not names:
+        raise TableError(f"{path}: the file is empty")
+    return list(names)
+
+
+def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any]:
+    """Names of the columns, and the reader behind them."""
+    start = file.readline(_HEADER)
+    file.seek(0)
+    reader = csv_rows(_clean(path, file), delimiter_of(start, decimal))
+    try:
+        return header_names(next(reader, [])), reader
+    except Malformed as reason:
+        raise TableError(f"{path}: {reason}") from None
+
+
 def iter_csv(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a CSV file."""
     with _opened(path) as file:
-        start = file.readline(_HEADER)
-        file.seek(0)
-        reader = csv_rows(_clean(path, file), delimiter_of(start, kinds.decimal))
-        try:
-            names = header_names(next(reader, []))
-        except Malformed as reason:
-            raise TableError(f"{path}: {reason}") from None
+        names, reader = _csv_header(path, file, kinds.decimal)
         n_read = 0
         while True:
             rows, lines = _csv_block(path, reader, len(names), block_rows)
             if not rows:
                 break
             n_read += len(rows)
-            yield Table(
-                {
-                    name: kinds.column(name, cells, lines, to_label)
-                    for name, cells in zip(names, zip(*rows, strict=True), strict=True)
-                }
-            )
+            cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+            yield kinds.table(cells, lines, to_label)
         if n_read == 0:
             raise TableError(f"{path}: the file has a header but no rows")
 
 
 def iter_jsonl(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a file of JSON lines; a field that a line has not is missing."""
+    names = jsonl_names(path)
     with _opened(path) as file:
-        names: dict[str, None] = {}
-        for _, record in _records(path, file):
-            names.update(dict.fromkeys(record))
-        if not names:
-            raise TableError(f"{path}: the file is empty")
-        file.seek(0)
         records = _records(path, file)
         while block := list(islice(records, block_rows)):
             lines = [line for line, _ in block]
-            yield Table(
-                {
-                    name: kinds.column(
-                        name, [record.get(name) for _, record in block], lines, field_label
-                    )
-                    for name in names
-                }
-            )
+            cells = {name: [record.get(name) for _, record in block] for name in names}
+            yield kinds.table(cells, lines, field_label)
 
 
 @contextmanager

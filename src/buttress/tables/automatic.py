@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from buttress._arrays import IntArray
 from buttress.model_selection.candidates import Request, make_candidate, settled
 from buttress.model_selection.judging import Judged, answers_of
 from buttress.model_selection.measures import Measure
-from buttress.model_selection.planning import MOST_EXACT_ROWS, FinalFit, Planner
+from buttress.model_selection.planning import (
+    MOST_EXACT_ROWS,
+    MOST_TUNING_ROWS,
+    PENALTIES,
+    FinalFit,
+    Planner,
+    spoken,
+)
 from buttress.model_selection.racing import YARDSTICK, Race, race, sample_rows
 from buttress.model_selection.titles import TITLES
 from buttress.tables.classifier import TableClassifier
@@ -24,6 +32,8 @@ from buttress.tables.table import Table, is_number
 # Of a large table this share, and no more rows than this, decide on the penalty and measure the
 # error of the fitted model.
 _HELD_OUT, _MOST_HELD_OUT = 0.2, 20_000
+# Standard errors of a paired difference from which a lead is called more than chance.
+_DISTINCT = 1.96
 # A table larger than the sample by no more than this factor takes over its parameters.
 _LIKE_THE_SAMPLE = 2
 # Penalties tried on all rows of a table larger than the sample, as factors of the sample's. With
@@ -139,7 +149,9 @@ def choose_model(
         estimator = settled(search).set_params(target_coverage=request.target_coverage)
         fitted = _assembled(empty, estimator, encode, rows, labels)
     elif len(found.rows) == len(labels):
-        fitted = assemble(empty, encode.encoder(found.rows), search)
+        # scikit-learn's search keeps functions, which a model file refuses; its model is enough.
+        model = search.best_estimator_ if isinstance(search, GridSearchCV) else search
+        fitted = assemble(empty, encode.encoder(found.rows), model)
     elif final.components is None and final.rows <= _LIKE_THE_SAMPLE * len(found.rows):
         rows = sample_rows(labels, final.rows, request.seed)
         if kind == "online":
@@ -215,16 +227,20 @@ def _reason(found: Race, chosen: str, measure: Measure) -> str:
         for each in found.judged
         if each.kind != chosen
     )
+    best = found.of(chosen)
+    rivals = [each for each in found.judged if each.kind != chosen and not each.dropped]
+    near = [each.title for each in rivals if measure.worse(each, best) < _DISTINCT]
+    chance = f"; its lead over {' and '.join(near)} may be chance" if near else ""
     return (
         f"chosen: {TITLES[chosen]}, for the smallest {measure.title}, "
-        f"{100 * losses[chosen]:.2f} % ({others})"
+        f"{100 * losses[chosen]:.2f} % ({others}){chance}"
     )
 
 
 def _describe(final: FinalFit, n_rows: int, title: str) -> str:
     rows = f"all {n_rows} rows" if final.rows == n_rows else f"{final.rows} of {n_rows} rows"
     how = f"{final.components} landmarks" if final.components else "the exact kernel"
-    return f"fitting {title} to {rows} with {how}, about {final.seconds:.0f} s a fit"
+    return f"fitting {title} to {rows} with {how}: about {spoken(final.seconds)}"
 
 
 def _assembled(
@@ -253,7 +269,7 @@ def _fit_larger(
     rng = np.random.default_rng(request.seed)
     shuffled = rng.permutation(rows)
     n_held = min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT)
-    held, train = np.sort(shuffled[:n_held]), shuffled[n_held:]
+    held, train = np.sort(shuffled[:n_held]), shuffled[n_held : n_held + MOST_TUNING_ROWS]
     X_train, X_held = encode(train, held)
     tried: list[tuple[float, Any, Judged]] = []
     for values in _larger_grid(estimator, len(found.rows) / len(rows)):
@@ -276,7 +292,8 @@ def _larger_grid(estimator: Any, share: float) -> list[dict[str, float]]:
     if "alpha" in parameters:
         return [{"alpha": parameters["alpha"] * factor} for factor in _ALPHA_FACTORS]
     if "C" in parameters:
-        return [{"C": float(parameters["C"] * factor)} for factor in np.geomspace(share, 3.0, 4)]
+        factors = np.geomspace(share, 3.0, PENALTIES)
+        return [{"C": float(parameters["C"] * factor)} for factor in factors]
     if "radius" in parameters:
         return [{"radius": parameters["radius"] * factor} for factor in _RADIUS_FACTORS]
     return [{}]

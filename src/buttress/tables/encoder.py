@@ -109,7 +109,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(table.names, dtype=object)
         self.n_features_in_ = len(table.names)
         scaled = self.standardize and self.numeric_
-        self.scaler_ = StandardScaler().fit(self._numbers(table)) if scaled else None
+        self.scaler_ = self._scaler(table) if scaled else None
         return self
 
     def transform(self, X: Any) -> Array:
@@ -146,6 +146,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         encoded = [f"{name}={value}" for name, each in self.categories_.items() for value in each]
         return np.array(self.numeric_ + encoded, dtype=object)
+
+    def _scaler(self, table: Table) -> StandardScaler:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaler = StandardScaler().fit(self._numbers(table))
+        usable = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)
+        if not usable.all():
+            name = self.numeric_[int(np.flatnonzero(~usable)[0])]
+            raise TableError(f"column {name!r} holds numbers too large to standardise")
+        return scaler
 
     def _check_parameters(self) -> None:
         for name, accepted in (

@@ -26,6 +26,8 @@ _DELIMITERS = ",;\t|"
 _WHOLE = re.compile(r"-?[1-9][0-9]*|0")
 _WITH_COMMA = re.compile(r"[+-]?([0-9]+,[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?")
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+# What a spreadsheet takes for the start of a formula, or skips before one.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Levels of brackets in a JSON line. A row is one level; the parser's own limit is the stack's.
 _DEEPEST = 50
 
@@ -162,6 +164,22 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
     if all(type(label) is int and _SMALLEST <= label <= _LARGEST for label in labels):
         return labels.astype(np.int64)
     return labels.astype(str)
+
+
+def for_spreadsheet(cell: Any) -> Any:
+    """A cell of a CSV file for people: what a spreadsheet would run is marked as text.
+
+    A text that begins with one of ``= + - @``, a tab or a return, and is no number, gets an
+    apostrophe before it. Files that programs read are written without this.
+
+    Examples
+    --------
+    >>> for_spreadsheet("=cmd|' /C calc'!A0"), for_spreadsheet("-1.5"), for_spreadsheet(-1.5)
+    ("'=cmd|' /C calc'!A0", '-1.5', -1.5)
+    """
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not looks_numeric(cell):
+        return "'" + cell
+    return cell
 
 
 # -- lines -------------------------------------------------------------------------------------

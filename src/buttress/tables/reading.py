@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables._parquet import iter_parquet
-from buttress.tables._text import iter_csv, iter_jsonl, suffix_of
+from buttress.tables._parquet import iter_parquet, parquet_names
+from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.table import Table, TableError
+
+_PARQUET = (".parquet", ".pq")
+_JSON_LINES = (".jsonl", ".ndjson")
 
 
 def read_table(
@@ -20,6 +23,7 @@ def read_table(
     *,
     target: str | None = None,
     text: Collection[str] = (),
+    skip: Collection[str] = (),
     decimal: str = ".",
     block_rows: int = 20_000,
 ) -> Table:
@@ -39,6 +43,8 @@ def read_table(
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
     text : collection of str
         Columns that are categories even if they look like numbers.
+    skip : collection of str
+        Columns to leave out, whatever they hold.
     decimal : {".", ","}
         The decimal mark of CSV and of strings in JSON lines.
     block_rows : int
@@ -58,7 +64,7 @@ def read_table(
     while True:
         blocks: list[Table] = []
         for block in iter_table(
-            path, target=target, text=forced, decimal=decimal, block_rows=block_rows
+            path, target=target, text=forced, skip=skip, decimal=decimal, block_rows=block_rows
         ):
             # Numeric in one block and text in another: read again, as text throughout.
             mixed = {
@@ -87,6 +93,8 @@ def iter_table(
     target: str | None = None,
     text: Collection[str] = (),
     numeric: Collection[str] = (),
+    keep: Sequence[str] = (),
+    skip: Collection[str] = (),
     decimal: str = ".",
     block_rows: int = 20_000,
 ) -> Iterator[Table]:
@@ -95,14 +103,58 @@ def iter_table(
     Parameters
     ----------
     path : path-like
-    target, decimal
+    target, skip, decimal
         As in `read_table`.
     text, numeric : collection of str
         Columns whose kind is known; a value of the wrong kind raises and is named. The kind
         of the other columns is found in each block.
+    keep : sequence of str
+        Columns also wanted as they stand in the file: `Table.written`.
     block_rows : int
         Rows per block.
     """
+    source = _checked(path, decimal)
+    kinds = Kinds(
+        source,
+        target,
+        frozenset(text),
+        frozenset(numeric),
+        decimal,
+        tuple(keep),
+        frozenset(skip),
+    )
+    suffix = suffix_of(source)
+    if suffix in _PARQUET:
+        return iter_parquet(source, block_rows, kinds)
+    if suffix in _JSON_LINES:
+        return iter_jsonl(source, block_rows, kinds)
+    return iter_csv(source, block_rows, kinds)
+
+
+def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[str]:
+    """The names of a file's columns, in order.
+
+    Parameters
+    ----------
+    path, decimal
+        As in `read_table`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("age,city\\n31,Oslo\\n")
+    >>> column_names(file)
+    ['age', 'city']
+    """
+    source = _checked(path, decimal)
+    suffix = suffix_of(source)
+    if suffix in _PARQUET:
+        return parquet_names(source)
+    return jsonl_names(source) if suffix in _JSON_LINES else csv_names(source, decimal)
+
+
+def _checked(path: str | os.PathLike[str], decimal: str) -> Path:
     source = Path(path)
     if source.is_dir():
         raise TableError(f"{path}: is a directory, expected a CSV, JSON lines or Parquet file")
@@ -110,10 +162,4 @@ def iter_table(
         raise TableError(f"{path}: no such file")
     if decimal not in (".", ","):
         raise ValueError(f"decimal={decimal!r} is not accepted: expected '.' or ','.")
-    kinds = Kinds(source, target, frozenset(text), frozenset(numeric), decimal)
-    suffix = suffix_of(source)
-    if suffix in (".parquet", ".pq"):
-        return iter_parquet(source, block_rows, kinds)
-    if suffix in (".jsonl", ".ndjson"):
-        return iter_jsonl(source, block_rows, kinds)
-    return iter_csv(source, block_rows, kinds)
+    return source

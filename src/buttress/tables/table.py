@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ class Table:
     columns : dict of str to ndarray
         A numeric column is float64 with NaN for a missing value; a text column is an object
         array of str with None for a missing value.
+    written : dict of str to ndarray
+        Columns that a reader was asked to keep, exactly as they stand in the file.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Table:
     """
 
     columns: dict[str, NDArray[Any]]
+    written: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -61,11 +64,15 @@ class Table:
 
     def take(self, rows: Any) -> Table:
         """The rows of these positions, or where this mask is true."""
-        return Table({name: values[rows] for name, values in self.columns.items()})
+        return Table(
+            {name: values[rows] for name, values in self.columns.items()},
+            {name: values[rows] for name, values in self.written.items()},
+        )
 
     def without(self, *names: str) -> Table:
         """All columns but these."""
-        return Table({name: values for name, values in self.columns.items() if name not in names})
+        left = {name: values for name, values in self.columns.items() if name not in names}
+        return Table(left, self.written)
 
     def missing(self) -> dict[str, int]:
         """Number of missing values of every column that has some."""

@@ -1,15 +1,32 @@
 """Factors of small and larger matrices against NumPy's solutions."""
 
+import numba
 import numpy as np
 import pytest
 
-from buttress.solvers.numerics.cholesky import (
-    factorise,
-    factorise_small,
-    row_length,
-    solve,
-    solve_small,
-)
+from buttress.solvers.numerics import cholesky
+from buttress.solvers.numerics.cholesky import row_length
+
+
+# The functions are for compiled code; these are doors to them.
+@numba.njit
+def factorise_small(a, size):
+    return cholesky.factorise_small(a, size)
+
+
+@numba.njit
+def solve_small(a, right):
+    cholesky.solve_small(a, right)
+
+
+@numba.njit
+def factorise(a):
+    return cholesky.factorise(a)
+
+
+@numba.njit
+def solve(a, right):
+    cholesky.solve(a, right)
 
 
 def rows_of(A, dtype=np.float64):

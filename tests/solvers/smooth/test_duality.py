@@ -1,4 +1,4 @@
-"""Certificates of the leaky family in compiled code are those of its loss object."""
+"""Certificates: never below the distance from the optimum, tight at it, honest about overflow."""
 
 from __future__ import annotations
 
@@ -6,24 +6,36 @@ import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth.duality import _set_leaky_parts, _set_parts, certify
+from buttress.solvers.smooth.duality import certify
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("r", [np.inf, 1.01, 1.5, 5.0, 1e6])
-def test_both_objectives_agree_with_the_loss(r, fit_intercept):
+@pytest.mark.parametrize("r", [np.inf, 1.01, 1.5, 5.0])
+def test_no_dual_value_exceeds_a_primal_one(r, fit_intercept):
     rng = np.random.default_rng(0)
-    n, L = 300, 12
+    n, L = 60, 12
+    X = rng.normal(size=(n, 4))
+    K = X @ X.T
     y = np.where(rng.random(n) < 0.3, 1.0, -1.0)
     omega = rng.random(n)
     omega /= omega.sum()
-    scores = rng.normal(size=(L, n)) * 10.0 ** np.linspace(-2, 3, L)[:, None]
-    intercepts = rng.normal(size=L)
-    expected, found = [(np.empty(L), np.empty(L), np.empty((L, n))) for _ in range(2)]
-    _set_parts(LeakyHockeyStick(r), y, omega, scores, intercepts, fit_intercept, *expected)
-    _set_leaky_parts(1.0 / r, y, omega, scores, intercepts, fit_intercept, *found)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+    coefs = rng.normal(size=(L, n)) * 10.0 ** np.linspace(-3, 0, L)[:, None]
+    scores, penalties = coefs @ K, 10.0 ** rng.uniform(-3, 1, L)
+    intercepts = rng.normal(size=L) if fit_intercept else np.zeros(L)
+    found = certify(
+        LeakyHockeyStick(r),
+        y,
+        omega,
+        np.full(L, penalties[0]),
+        scores,
+        intercepts,
+        np.einsum("ij,ij->i", coefs, scores),
+        lambda v: np.einsum("ij,ij->i", v, v @ K),
+        fit_intercept=fit_intercept,
+    )
+    # weak duality between all pairs of points of one problem
+    assert found.dual.max() <= found.primal.min() + 1e-12
+    assert np.all(np.isfinite(found.primal))
 
 
 def test_a_dual_point_beyond_all_numbers_has_no_value():

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.numerics.cholesky import row_length
-from buttress.solvers.smooth._feature_hessian import (
-    SMALLEST_RIDGE,
-    add_products,
-    change_products,
-    factorise,
-    set_products,
-)
-from buttress.solvers.smooth._feature_newton import (
-    _common_change,
-    _lost_curvature,
-    feature_path,
-    interpreted_feature_path,
-)
-from buttress.solvers.smooth.geometry import from_rows
-from buttress.solvers.smooth.slopes import _compare_leaky_slopes, compare_slopes
+from buttress.solvers.smooth import _feature_hessian, _feature_space
+from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
+from buttress.solvers.smooth.geometry import Geometry, from_rows
+from buttress.solvers.smooth.newton import NewtonTask, newton
 from buttress.solvers.smooth.spectral import solve_problems
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
+
+
+# Doors to functions that are for compiled code.
+@numba.njit
+def add_products(left, right, first, width, size, unit, H):
+    _feature_hessian.add_products(left, right, first, width, size, unit, H)
+
+
+@numba.njit
+def set_products(Z, v, panel, H):
+    _feature_hessian.set_products(Z, v, panel, H)
+
+
+@numba.njit
+def change_products(Z, omega, kappa, used, changed, panel, rows, H):
+    _feature_hessian.change_products(Z, omega, kappa, used, changed, panel, rows, H)
+
+
+@numba.njit
+def factorise(H, lam, n_penalised, factor, scale):
+    return _feature_hessian.factorise(H, lam, n_penalised, factor, scale)
+
+
+@numba.njit
+def common_change(kappa, used):
+    return _feature_space._common_change(kappa, used)
+
+
+@numba.njit
+def lost_curvature(space, omega, kappa):
+    return _feature_space._lost_curvature(space, omega, kappa)
 
 
 def problem(n, p, seed, *, noise=0.7, share=0.5):
@@ -47,10 +67,20 @@ def solve(
     start=None,
     signs_only=False,
 ):
-    coef, b = (np.zeros(Phi.shape[1]), np.nan) if start is None else start
-    loss = LeakyHockeyStick(r)
-    return feature_path(
-        Phi, y, omega, lambdas, r, loss.tail_exponent(), intercept, tol, 1000, coef, b, signs_only
+    geometry = Geometry(Phi, False, 1.0)
+    return newton(
+        NewtonTask(
+            geometry,
+            y,
+            omega,
+            lambdas,
+            LeakyHockeyStick(r),
+            intercept,
+            tol,
+            1000,
+            start,
+            signs_only,
+        )
     )
 
 
@@ -144,25 +174,6 @@ def test_few_steps_where_hardly_a_row_is_curved(r):
             assert found[4][0] < 40
 
 
-def test_a_loss_of_your_own_takes_the_same_path():
-    class Mine:
-        """The family's member r = 3, not known as such."""
-
-        def __init__(self):
-            self.loss = LeakyHockeyStick(3.0)
-
-        def __getattr__(self, name):
-            return getattr(self.loss, name)
-
-    Phi, y, omega = problem(90, 6, 11, share=0.35)
-    own = interpreted_feature_path(
-        Phi, y, omega, LAMBDAS, Mine(), 0.0, True, 1e-9, 1000, np.zeros(6), np.nan, False
-    )
-    found = solve(Phi, y, omega, 3.0)
-    np.testing.assert_allclose(own[0], found[0], rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(own[1], found[1], rtol=1e-7, atol=1e-9)
-
-
 @pytest.mark.parametrize("r", [np.inf, 1.2, 5.0])
 @pytest.mark.parametrize(
     ("n", "p", "noise", "share"), [(190, 18, 0.7, 0.5), (60, 2, 0.0, 0.3), (300, 5, 3.0, 0.15)]
@@ -211,27 +222,13 @@ def test_products_follow_the_rows_that_change(dtype, atol):
         np.testing.assert_allclose(np.tril(H[:size, :size]), np.tril(expected), atol=atol)
 
 
-def test_a_step_is_judged_alike_compiled_and_interpreted():
-    rng = np.random.default_rng(1)
-    u, new_u = rng.normal(1.0, 2.0, size=(2, 500))
-    omega, t, curvature = rng.random((3, 500))
-    for r in (np.inf, 1.3):
-        slopes = np.empty((4, 500))
-        own = compare_slopes(
-            LeakyHockeyStick(r), omega, u, t, curvature, new_u, slopes[0], slopes[1]
-        )
-        found = _compare_leaky_slopes(1 / r, omega, u, t, curvature, new_u, slopes[2], slopes[3])
-        np.testing.assert_allclose(found, own, rtol=1e-12)
-        np.testing.assert_allclose(slopes[2:], slopes[:2], rtol=1e-12)
-
-
 def test_the_common_change_of_curvatures():
     used = np.linspace(0.0, 1.0, 1000)
     kappa = 0.8 * used
     kappa[::10] = 0.0
-    assert _common_change(kappa, used) == pytest.approx(0.8)
-    assert _common_change(np.zeros(1000), used) == 1.0
-    assert _common_change(np.array([2.0]), np.array([1.0])) == 2.0
+    assert common_change(kappa, used) == pytest.approx(0.8)
+    assert common_change(np.zeros(1000), used) == 1.0
+    assert common_change(np.array([2.0]), np.array([1.0])) == 2.0
 
 
 @pytest.mark.parametrize("n", [60, 300])
@@ -245,7 +242,7 @@ def test_scores_are_those_of_the_coefficients(n):
     paths = solve_problems(
         geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick(), method="newton"
     )
-    expected = (paths.weights @ geometry.back.T) @ (X - X.mean(axis=0)).T
+    expected = (paths.coefs @ geometry.back.T) @ (X - X.mean(axis=0)).T
     np.testing.assert_allclose(paths.scores, expected, atol=1e-10)
     np.testing.assert_array_equal(paths.last(1).scores_at(0), paths.scores_at(1))
     np.testing.assert_allclose(paths.scores_at(0, [3, 7]), expected[0][:, [3, 7]], atol=1e-10)
@@ -286,16 +283,16 @@ def test_correlated_features_converge_at_every_penalty():
 
 def test_curvature_lost_is_the_leverage_of_rows_that_became_flat():
     random = np.random.default_rng(0)
-    size, m, lam = 5, 40, 0.1
-    Z, omega = random.standard_normal((size, m)), np.full(m, 1.0 / m)
-    used = random.uniform(0.1, 1.0, m)
+    p, m, lam = 4, 40, 0.1
+    X, y = random.standard_normal((m, p)), np.where(np.arange(m) % 2, 1.0, -1.0)
+    omega, used = np.full(m, 1.0 / m), random.uniform(0.1, 1.0, m)
     kappa = np.where(np.arange(m) % 10 == 3, 0.0, used)
-    H = np.zeros((size + 2, size + 2))
-    H[:size, :size] = (Z * (omega * used)) @ Z.T
-    factor, scale = np.zeros((size, row_length(size, 8))), np.zeros(size)
-    assert factorise(H, lam, size - 1, factor, scale) == SMALLEST_RIDGE
-    penalised = H[:size, :size] + 2.0 * lam * np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
-    flat = Z[:, 3::10]
+    every = np.arange(m)
+    space = _feature_space.feature_space(X, y, every, every[:0], True)
+    space.curvature[:] = used
+    space.H[: p + 1, : p + 1] = (space.Z * (omega * used)) @ space.Z.T
+    assert factorise(space.H, lam, p, space.factor, space.scale) == SMALLEST_RIDGE
+    penalised = space.H[: p + 1, : p + 1] + 2.0 * lam * np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+    flat = space.Z[:, 3::10]
     leverage = omega[0] * used[3::10] * np.sum(flat * np.linalg.solve(penalised, flat), axis=0)
-    found = _lost_curvature(Z, omega, used, kappa, factor, scale, np.zeros((1, size)))
-    assert found == pytest.approx(leverage.sum(), rel=1e-9)
+    assert lost_curvature(space, omega, kappa) == pytest.approx(leverage.sum(), rel=1e-9)

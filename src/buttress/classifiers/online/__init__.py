@@ -1,8 +1,8 @@
 """Learners of streams: one file per learner, one shared base.
 
 `base` holds what all learners do, `labels` the classes met so far, `history` what was counted,
-`drift` the watch for change, `checkpoint` the files. A new learner is one file with its rule and
-its estimator, and one line below.
+`drift` the watch for change, `abstain` the band of refusals, `checkpoint` the files. A new learner
+is one file with its rule and its estimator, and one line below.
 """
 
 from buttress._lazy import attach
@@ -15,6 +15,7 @@ _HOME = {
 }
 
 _PARTS = {
+    "BandTracker": "abstain",
     "History": "history",
     "PageHinkley": "drift",
     "Rivalry": "drift",

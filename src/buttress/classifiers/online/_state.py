@@ -38,8 +38,8 @@ class _Loader:
             learner = owner()
             try:
                 learner._restore(content["learner"])
-            except (KeyError, TypeError, IndexError, AttributeError) as error:
-                raise CheckpointError(f"{os.fspath(path)} is malformed: {error!r}") from None
+            except Exception as error:  # the file is whole, but not what a learner wrote
+                raise CheckpointError(f"{os.fspath(path)} does not fit: {error}") from None
             if instance is None:
                 return learner
             vars(instance).clear()

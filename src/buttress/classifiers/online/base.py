@@ -18,7 +18,7 @@ from buttress.classifiers.online.drift import Rivalry, learn_with_rival
 from buttress.classifiers.online.history import History, Window
 from buttress.classifiers.online.labels import answers, encode, split_labels, targets
 from buttress.classifiers.parameters import check_common, check_number, check_option
-from buttress.kernels import Kernel, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, check_symmetric, make_kernel, resolve_gamma
 from buttress.solvers.stream.budget import POLICIES
 from buttress.solvers.stream.model import OnlineModel
 from buttress.solvers.stream.rules import Outcome
@@ -185,6 +185,8 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
                 "Precomputed matrix must be a square matrix. "
                 f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
+        if self.kernel == "precomputed":
+            check_symmetric(X)
         return X
 
     def _start(self, X: Any, classes: NDArray[Any]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from buttress.classifiers.online.abstain import AbstainingMixin
 from buttress.classifiers.online.base import BaseOnlineClassifier
 from buttress.solvers.stream.rules import PerceptronRule
 
 
-class KernelPerceptron(BaseOnlineClassifier):
+class KernelPerceptron(AbstainingMixin, BaseOnlineClassifier):
     """Kernel Perceptron: every mistake becomes a support vector.
 
     Parameters
@@ -41,6 +42,15 @@ class KernelPerceptron(BaseOnlineClassifier):
     drift : {None, "page-hinkley"}, default=None
         Watch the mistakes with a Page-Hinkley test; on an alarm a new model starts beside
         the old one and takes over when it has made fewer mistakes on at least 200 rows.
+    d : float in (0, 0.5], optional
+        Cost of giving no answer, when a wrong one costs 1: rows are refused where the latest rows
+        of that confidence were wrong more often. At most one of `d`, `target_coverage` and
+        `target_risk` is given; with none of them nothing is refused.
+    target_coverage : float in (0, 1), optional
+        Share of the rows to answer in the long run, also when the stream drifts: after T rows it
+        is off by ``102 / T`` at most.
+    target_risk : float in (0, 1), optional
+        Error among the answers in the long run, also when the stream drifts.
 
     Attributes
     ----------
@@ -78,6 +88,10 @@ class KernelPerceptron(BaseOnlineClassifier):
         `block_size` rows of the stream; beyond 4096 entries neighbours are added up.
     n_drifts_ : int
         Alarms of the drift test.
+    thresholds_ : ndarray of shape (2,)
+        The band of refusal as it stands, on the scale of `decision_function`.
+    coverage_, answered_error_ : float
+        Share of the rows so far that were answered, and of the answers that were wrong.
     solver_ : str
         "stream".
     n_features_in_ : int
@@ -128,6 +142,9 @@ class KernelPerceptron(BaseOnlineClassifier):
         block_size: int = 64,
         window: int = 1000,
         drift: str | None = None,
+        d: float | None = None,
+        target_coverage: float | None = None,
+        target_risk: float | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -139,6 +156,9 @@ class KernelPerceptron(BaseOnlineClassifier):
         self.block_size = block_size
         self.window = window
         self.drift = drift
+        self.d = d
+        self.target_coverage = target_coverage
+        self.target_risk = target_risk
 
     def _rule(self) -> PerceptronRule:
         return PerceptronRule()

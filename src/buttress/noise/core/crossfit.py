@@ -19,7 +19,7 @@ from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress._progress import progress
 
 Folds: TypeAlias = list[tuple[Any, Any]]
@@ -194,6 +194,32 @@ def check_class_sizes(y: NDArray[Any], n_folds: int) -> None:
             f"Class {labels.tolist()[small]!r} has {counts[small]} rows, fewer than the {n_folds} "
             "folds: use fewer folds (cv) or leave the class out."
         )
+
+
+def moved_folds(folds: Folds, source: IntArray) -> Folds:
+    """Folds of all rows as folds of those that are left; `source` is where every row went."""
+    moved = []
+    for train, test in folds:
+        parts = (source[train], source[test])
+        moved.append(tuple(part[part >= 0] for part in parts))
+    return [(train, test) for train, test in moved if len(test)]
+
+
+def kept_folds(cv: Any, used: IntArray, n_rows: int) -> Any:
+    """`cv` for the rows `used` of `n_rows`: index pairs given ready count all rows."""
+    if len(used) == n_rows or isinstance(cv, (int, np.integer)) or hasattr(cv, "split"):
+        return cv
+    source = np.full(n_rows, -1)
+    source[used] = np.arange(len(used))
+    return moved_folds(list(cv), source)
+
+
+def score_spread(held: Array, weight: Array) -> Array:
+    """Weighted standard deviation of every candidate's scores, axes (candidate, row, column)."""
+    share = weight / (weight.sum() * held.shape[2])
+    mean = np.einsum("cnk,n->c", held, share)
+    square = np.einsum("cnk,n->c", (held - mean[:, None, None]) ** 2, share)
+    return np.asarray(np.maximum(np.sqrt(square), 1e-12))
 
 
 def joined(tables: Sequence[Array]) -> Array:

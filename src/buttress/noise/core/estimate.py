@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ class Estimate(float):
     high: float
     level: float
 
-    def __new__(cls, value: float, low: float, high: float, level: float = 0.9) -> Estimate:
+    def __new__(cls, value: float, low: float, high: float, level: float = 0.9) -> Self:
         """Make the number; floats cannot be changed later."""
         made = super().__new__(cls, value)
         made.low, made.high, made.level = float(low), float(high), float(level)

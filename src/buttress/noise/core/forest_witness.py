@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from buttress._arrays import Array, IntArray
-from buttress.noise.core.crossfit import Folds
+from buttress.noise.core.copies import distinct_rows
+from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
 # Rows a leaf must hold: single rows where labels are clean, more where they are noisy. Chosen on
 # the six development sets of benchmarks/noise.py.
 _LEAVES = (1, 3, 8)
 _AS_GOOD = 1.0
+# Rows in the bag of a tree: more make 750 trees slow, and hardly another forest.
+_MOST_PER_TREE = 10_000
 
 
 class ForestWitness(ClassifierMixin, BaseEstimator):
@@ -98,25 +101,36 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"ForestWitness needs two classes, got one class: {self.classes_}.")
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        kept = distinct_rows(X, codes, weight, merge=folds is None)
+        if len(np.unique(codes[kept.rows])) < 2:
+            raise ValueError("ForestWitness needs rows of two classes, got one class.")
+        rows, codes = X[kept.rows], codes[kept.rows]
         forests, held = [], []
         for leaf in _LEAVES:
-            forest = self._forest(leaf).fit(X, codes, sample_weight=weight)
+            forest = self._forest(leaf, len(codes)).fit(rows, codes, sample_weight=kept.weight)
             if folds is None:
-                proba = self._out_of_bag(forest, X, weight, codes)
+                proba = self._out_of_bag(forest, rows, kept.weight, codes)
             else:
-                proba = self._out_of_fold(leaf, X, codes, weight, folds)
+                parts = moved_folds(folds, kept.source)
+                proba = self._out_of_fold(leaf, rows, codes, kept.weight, parts)
             forests.append(forest)
             held.append(_centred(proba))
-        tables = np.array(held)
+        scores = self._average(forests, np.array(held), codes, kept.weight)[kept.source]
+        absent = np.flatnonzero(kept.source < 0)
+        if len(absent):
+            scores[absent] = self.decision_function(X[absent]).reshape(len(absent), -1)
+        return np.asarray(scores)
+
+    def _average(self, forests: list[Any], tables: Array, codes: IntArray, weight: Array) -> Array:
+        """Keep the good forests; their mean held-out scores."""
         favoured = tables.argmax(axis=2) if tables.shape[2] > 1 else (tables[:, :, 0] > 0)
-        total = np.ones(len(codes)) if weight is None else weight
-        share = (favoured == codes) @ total / total.sum()
+        share = (favoured == codes) @ weight / weight.sum()
         best = float(share.max())
-        error = np.sqrt(best * (1.0 - best) / total.sum())
+        error = np.sqrt(best * (1.0 - best) / weight.sum())
         used = np.flatnonzero(share >= best - _AS_GOOD * error - 1e-12)
         self.forests_ = [forests[i] for i in used.tolist()]
-        self.scales_ = np.maximum(tables[used].std(axis=(1, 2)), 1e-12)
+        self.scales_ = score_spread(tables[used], weight)
         return np.asarray((tables[used] / self.scales_[:, None, None]).mean(axis=0))
 
     def decision_function(self, X: Any) -> Array:
@@ -159,9 +173,10 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _forest(self, leaf: int) -> ExtraTreesClassifier:
+    def _forest(self, leaf: int, n_rows: int) -> ExtraTreesClassifier:
         return ExtraTreesClassifier(
-            self.n_estimators,
+            max_samples=_MOST_PER_TREE if n_rows > _MOST_PER_TREE else None,
+            n_estimators=self.n_estimators,
             min_samples_leaf=leaf,
             bootstrap=True,
             random_state=self.random_state,
@@ -169,7 +184,7 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         )
 
     def _out_of_bag(
-        self, forest: ExtraTreesClassifier, X: Any, weight: Array | None, codes: IntArray
+        self, forest: ExtraTreesClassifier, X: Any, weight: Array, codes: IntArray
     ) -> Array:
         """Mean votes of the trees whose bag a row is not in."""
         n, k = X.shape[0], len(self.classes_)
@@ -185,12 +200,13 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         return np.asarray((votes + 1e-9 * share) / (seen + 1e-9)[:, None])
 
     def _out_of_fold(
-        self, leaf: int, X: Any, codes: IntArray, weight: Array | None, folds: Folds
+        self, leaf: int, X: Any, codes: IntArray, weight: Array, folds: Folds
     ) -> Array:
         votes, seen = np.zeros((X.shape[0], len(self.classes_))), np.zeros(X.shape[0])
         for train, test in folds:
-            part = None if weight is None else weight[train]
-            forest = self._forest(leaf).fit(X[train], codes[train], sample_weight=part)
+            forest = self._forest(leaf, len(train)).fit(
+                X[train], codes[train], sample_weight=weight[train]
+            )
             votes[np.ix_(np.arange(len(seen))[test], forest.classes_)] += forest.predict_proba(
                 X[test]
             )

@@ -21,7 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._progress import progress
-from buttress.noise.core.crossfit import Folds
+from buttress.noise.core.copies import distinct_rows
+from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
 # Widths, as factors of 1 / (number of features x variance), and penalties. Chosen on the six
 # development sets of benchmarks/noise.py; the average over good candidates makes a finer grid idle.
@@ -132,12 +133,23 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"KernelWitness needs two classes, got one class: {self.classes_}.")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        kept = distinct_rows(X, codes, weight, merge=folds is None)
+        if len(np.unique(codes[kept.rows])) < 2:
+            raise ValueError("KernelWitness needs rows of two classes, got one class.")
+        rows, codes = X[kept.rows], codes[kept.rows]
         targets = _targets(codes, len(self.classes_))
-        self.scaler_ = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
-        rows = self.scaler_.transform(X)
-        self.centers_, self._n = self._chosen_centers(rows), X.shape[0]
-        held, fitted = self._candidates(rows, targets, weight, folds)
-        return self._average(held, fitted, codes, weight)
+        self.scaler_ = StandardScaler(with_mean=not sparse.issparse(X))
+        scaled = self.scaler_.fit_transform(rows, sample_weight=kept.weight)
+        self.centers_ = self._chosen_centers(scaled)
+        if folds is not None:
+            folds = moved_folds(folds, kept.source)
+        held, fitted = self._candidates(scaled, targets, kept.weight, folds)
+        scores = self._average(held, fitted, codes, kept.weight)
+        whole = scores[kept.source]
+        absent = np.flatnonzero(kept.source < 0)
+        if len(absent):
+            whole[absent] = self.decision_function(X[absent]).reshape(len(absent), -1)
+        return np.asarray(whole)
 
     def decision_function(self, X: Any) -> Array:
         """Signed scores, one column per class when there are more than two.
@@ -194,17 +206,20 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         self, rows: Any, targets: Array, weight: Array, folds: Folds | None
     ) -> tuple[Array, list[tuple[float, Array]]]:
         """Held-out scores (candidate, row, column) and the coefficients of every candidate."""
-        spread = 1.0 if not sparse.issparse(rows) else max(float(rows.power(2).mean()), 1e-12)
         scale = np.sqrt(weight)
+        spread = 1.0
+        if sparse.issparse(rows):
+            squares = np.asarray(rows.power(2).mean(axis=1)).ravel()
+            spread = max(float(weight @ squares / weight.sum()), 1e-12)
         held: list[Array] = []
         fitted: list[tuple[float, Array]] = []
         with progress("kernel machines", len(_FACTORS), self.verbose) as advance:
             for factor in _FACTORS:
                 width = self._width(rows, factor / (rows.shape[1] * spread), scale)
                 image = width.basis.T @ (scale[:, None] * targets)
+                shrink = width.spectrum[:, None] / (width.spectrum[:, None] + _PENALTIES)
+                held.extend(_held_out(width.basis, shrink, image, targets, scale, folds))
                 for penalty in _PENALTIES:
-                    shrink = width.spectrum / (width.spectrum + penalty)
-                    held.append(_held_out(width.basis, shrink, image, targets, scale, folds))
                     coefficients = image / (width.spectrum + penalty)[:, None]
                     fitted.append((width.gamma, width.to_dual @ coefficients))
                 advance(1)
@@ -244,7 +259,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         error = np.sqrt(best * (1.0 - best) / weight.sum())
         good: BoolArray = share >= best - _AS_GOOD * error - 1e-12
         used = np.flatnonzero(good)
-        spread = np.maximum(held.std(axis=(1, 2)), 1e-12)
+        spread = score_spread(held, weight)
         self.n_candidates_ = len(used)
         gammas = sorted({fitted[i][0] for i in used.tolist()})
         self.gammas_ = np.array(gammas)
@@ -273,20 +288,28 @@ def _favoured(held: Array) -> IntArray:
 
 def _held_out(
     basis: Array, shrink: Array, image: Array, targets: Array, scale: Array, folds: Folds | None
-) -> Array:
-    """Scores of rows by the machine trained without them, from one hat matrix."""
+) -> list[Array]:
+    """Scores of rows by machines trained without them, one table for every column of `shrink`."""
+    n_penalties, columns = shrink.shape[1], targets.shape[1]
     goal = scale[:, None] * targets
-    fitted = basis @ (shrink[:, None] * image)
+    weights = (shrink[:, :, None] * image[:, None, :]).reshape(len(image), -1)
+    fitted = (basis @ weights).reshape(len(basis), n_penalties, columns)
     if folds is None:
-        leverage = np.minimum((basis**2) @ shrink, 1.0 - 1e-10)[:, None]
-        scores = (fitted - leverage * goal) / (1.0 - leverage)
+        leverage = np.empty((len(basis), n_penalties))
+        step = max(1, _BLOCK_ENTRIES // len(shrink))
+        for start in range(0, len(basis), step):
+            leverage[start : start + step] = basis[start : start + step] ** 2 @ shrink
+        leverage = np.minimum(leverage, 1.0 - 1e-10)[:, :, None]
+        scores = (fitted - leverage * goal[:, None]) / (1.0 - leverage)
     else:
-        scores, seen = np.zeros_like(fitted), np.zeros((len(goal), 1))
+        scores, seen = np.zeros_like(fitted), np.zeros(len(basis))
         for _, test in folds:
             part = basis[test]
-            hat = (part * shrink) @ part.T
-            gap = np.linalg.solve(np.eye(len(part)) - hat, goal[test] - fitted[test])
-            scores[test] += goal[test] - gap
+            for k in range(n_penalties):
+                hat = (part * shrink[:, k]) @ part.T
+                gap = np.linalg.solve(np.eye(len(part)) - hat, goal[test] - fitted[test, k])
+                scores[test, k] += goal[test] - gap
             seen[test] += 1
-        scores /= seen
-    return np.asarray(scores / scale[:, None])
+        scores /= seen[:, None, None]
+    scores /= scale[:, None, None]
+    return [scores[:, k] for k in range(n_penalties)]

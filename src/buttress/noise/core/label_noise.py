@@ -102,6 +102,12 @@ class LabelNoise:
         """
         return self._averaged(scores, encode(y, self.classes))
 
+    def clean_proba_draws(self, scores: Any) -> Iterator[Array]:
+        """P(true class) of rows under one draw from the posterior after the other."""
+        features = self._design_rows(scores)
+        for theta in self.coefficient_draws:
+            yield class_probabilities(features, theta[None])[0]
+
     def wrong_proba(self, scores: Any, y: Any) -> Array:
         """P(the given label is wrong) of rows.
 

@@ -38,8 +38,8 @@ class LabelSuspects:
         Positions of the rows named at `fdr`, the most suspicious first.
     fdr : float
         Expected share of correct labels among the rows named (0 when none is).
-    expected_errors : Estimate
-        How many labels are wrong in all, with an interval.
+    error_counts : tuple of floats
+        How many labels are wrong in all: expected, and the ends of an interval.
     noise : LabelNoise
         The model behind all of it.
     influence : ndarray of shape (n_samples,)
@@ -54,7 +54,7 @@ class LabelSuspects:
     suggested: NDArray[Any]
     selected: IntArray
     fdr: float
-    expected_errors: Estimate
+    error_counts: tuple[float, float, float]
     noise: LabelNoise
     influence: Array
     held_out_scores: Array
@@ -67,6 +67,11 @@ class LabelSuspects:
         mask = np.zeros(len(self.scores), dtype=bool)
         mask[self.selected] = True
         return mask
+
+    @property
+    def expected_errors(self) -> Estimate:
+        """How many labels are wrong in all, with an interval."""
+        return Estimate(*self.error_counts, self.noise.level)
 
     @property
     def noise_rates(self) -> dict[Any, Estimate]:
@@ -125,13 +130,19 @@ class LabelSuspects:
             order = order[left[order]]
         return order[: _checked_count(k)]
 
-    def to_frame(self, only_selected: bool = False) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
+        """What files hold: everything but the rows, which are the user's."""
+        return self.__dict__ | {"rows": None}
+
+    def to_frame(self, only_selected: bool = False, rows: Any = None) -> Any:
         """The rows with what was found, as a data frame of the kind that was given.
 
         Parameters
         ----------
         only_selected : bool, default=False
             Only the rows named, the most suspicious first.
+        rows : table, optional
+            The rows that were judged; needed after loading from a file, which does not hold them.
 
         Returns
         -------
@@ -145,7 +156,9 @@ class LabelSuspects:
             "wrong_probability": self.probabilities,
             "selected": self.mask,
         }
-        rows = self.rows
+        rows = self.rows if rows is None else rows
+        if rows is None:
+            raise ValueError("The rows are not kept in files: give them as to_frame(rows=X).")
         clash = [name for name in found if name in getattr(rows, "columns", ())]
         found = {f"label_{name}" if name in clash else name: v for name, v in found.items()}
         if type(rows).__module__.startswith("polars"):
@@ -276,7 +289,7 @@ def judge_labels(
     low, high = np.quantile(counts, [tail, 1.0 - tail])
     total = float(wrong.sum())
     if influence is None:
-        influence = boundary_influence(scores, true, codes)
+        influence = boundary_influence(np.asarray(scores), noise.clean_proba(scores))
     return LabelSuspects(
         scores=evidence,
         probabilities=wrong,
@@ -284,7 +297,7 @@ def judge_labels(
         suggested=np.asarray(noise.classes[true.argmax(axis=1)]),
         selected=order[:count],
         fdr=false_share,
-        expected_errors=Estimate(total, min(low, total), max(high, total), noise.level),
+        error_counts=(total, float(min(low, total)), float(max(high, total))),
         noise=noise,
         influence=influence,
         held_out_scores=np.asarray(scores),
@@ -309,24 +322,24 @@ def _list_length(
     return (int(sure[-1]) + 1, float(mean[sure[-1]])) if len(sure) else (0, 0.0)
 
 
-def boundary_influence(scores: Array, true: Array, codes: IntArray) -> Array:
+def boundary_influence(scores: Array, clean: Array) -> Array:
     """How many undecided rows are near every row, in the space of the witnesses' scores.
 
     A label moves the model where other rows are close to it, and changes answers where these
-    are undecided: the mean of ``p (1 - p)`` of the neighbours, p the largest probability.
+    are undecided: the mean of ``p (1 - p)`` of the neighbours, p the largest clean probability.
     """
-    flat = np.asarray(scores, dtype=float).reshape(len(codes), -1)
+    flat = scores.reshape(len(clean), -1)
     spread = flat.std(axis=0)
     flat = (flat - flat.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    top = true.max(axis=1)
+    top = clean.max(axis=1)
     undecided = top * (1.0 - top)
     order = np.argsort(flat.mean(axis=1), kind="stable")
     # a moving mean over a twentieth of the rows in the order of the mean score
-    width = max(3, len(codes) // 20)
+    width = max(3, len(clean) // 20)
     kernel = np.ones(width) / width
     padded = np.pad(undecided[order], (width // 2, width - 1 - width // 2), mode="edge")
     smooth = np.convolve(padded, kernel, mode="valid")
-    influence = np.empty(len(codes))
+    influence = np.empty(len(clean))
     influence[order] = smooth
     return influence / max(float(influence.max()), 1e-300)
 

@@ -85,8 +85,10 @@
     });
 
     const field = (value) => {
-      const text = String(value);
-      return /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+      let text = String(value);
+      // a spreadsheet would run it as a formula
+      if (/^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text))) text = "'" + text;
+      return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
     };
     const csv = () => [data.suspects.columns, ...shown().map((row) => row.cells)]
       .map((cells) => cells.map(field).join(",")).join("\n") + "\n";

@@ -320,6 +320,10 @@ class _MirroredRows(KernelMatrix):
         """Whether there are `points`."""
         return self.rows.factorable
 
+    def known_points(self) -> Array | None:
+        """Points of the rows, where they are known: their number of columns is what counts."""
+        return self.rows.known_points()
+
     def points(self) -> Array | None:
         """Points of the rows and their mirror images."""
         points = self.rows.points()

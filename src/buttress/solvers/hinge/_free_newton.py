@@ -20,7 +20,7 @@ _RIDGE = 1e-12
 
 def newton_step(
     K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> Array | None:
+) -> tuple[Array | None, int]:
     """A step d that lowers ``1/2 d'Kd - v'd`` inside ``[lower, upper]``, group sums zero.
 
     Variables that would leave their box are put on the bound and the others solved again; when
@@ -32,6 +32,8 @@ def newton_step(
     -------
     array of shape (m,) or None
         None when no descent was found (at the minimum, or by rounding).
+    int
+        How many systems were solved.
     """
     # A second thread gains little here, and on a busy machine waiting for it costs seconds.
     with one_blas_thread():
@@ -40,10 +42,12 @@ def newton_step(
 
 def _step(
     K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> Array | None:
+) -> tuple[Array | None, int]:
     step: Array = np.zeros(len(v))
     inside = np.ones(len(v), dtype=bool)
+    solves = 0
     for _ in range(_CLIPPINGS):
+        solves += 1
         solved = _minimum_given(K, v, group, n_groups, step, inside)
         if solved is None:
             break
@@ -51,11 +55,12 @@ def _step(
         leaving = inside & ((step < lower) | (step > upper))
         if not leaving.any():
             if ((step >= lower) & (step <= upper)).all() and step @ (0.5 * (K @ step) - v) < 0:
-                return step
+                return step, solves
             break
         inside &= ~leaving
         step = np.where(inside, 0.0, np.clip(step, lower, upper))
-    return _slide(K, v, group, n_groups, lower, upper)
+    slid, more = _slide(K, v, group, n_groups, lower, upper)
+    return slid, solves + more
 
 
 def _minimum_given(
@@ -97,8 +102,8 @@ def _minimum_given(
 
 def _slide(
     K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> Array | None:
-    """Towards the minimum, from bound to bound.
+) -> tuple[Array | None, int]:
+    """Towards the minimum, from bound to bound; also how many systems were solved.
 
     With a nearly singular system the minimum lies far outside the box, and a step cut at its
     first bound would change next to nothing; after as many bounds as the system has directions
@@ -107,7 +112,9 @@ def _slide(
     m = len(v)
     step: Array = np.zeros(m)
     inside = np.ones(m, dtype=bool)
+    solves = 0
     for _ in range(1 + min(m, int(_SLIDE / m**3))):
+        solves += 1
         solved = _minimum_given(K, v, group, n_groups, step, inside)
         if solved is None:
             break
@@ -129,4 +136,4 @@ def _slide(
         met = room <= first
         step[met] = np.where(way[met] > 0, upper[met], lower[met])
         inside &= ~met
-    return step if step @ (v - 0.5 * (K @ step)) > 0 else None
+    return (step if step @ (v - 0.5 * (K @ step)) > 0 else None), solves

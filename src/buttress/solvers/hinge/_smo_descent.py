@@ -9,7 +9,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._free_newton import newton_step
-from buttress.solvers.hinge._smo_block import solve_block
+from buttress.solvers.hinge._smo_block import solve_block, workspace
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 
 _BLOCK = 256
@@ -42,6 +42,8 @@ class Descent:
         self.layers, self.ends = _layers(problem)
         self.whole: _Block | None = None
         self.kernel: BlockKernel | None = None
+        # whether the last run ended without its tolerance
+        self.exhausted = False
         # one more variable, with an empty box, fills the layers where a row has none
         self.box = [np.append(x, 0.0) for x in (problem.lower, problem.upper, problem.slack)]
 
@@ -53,6 +55,7 @@ class Descent:
         problem = self.problem
         steps = since_newton = 0
         spent = 0.0
+        self.exhausted = True
         tight = tol < _TIGHT
         near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
         block: _Block | None = None
@@ -67,12 +70,14 @@ class Descent:
             polish = tight and since_newton > 0 and worst <= max(near, target)
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
-                spent += newton
-                if self._newton(state, free):
+                moved, solves = self._newton(state, free)
+                spent += newton * solves
+                if moved:
                     worst = problem.violation(state)
                     may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
                 near = min(near, 0.01 * worst)
             if worst <= target:
+                self.exhausted = False
                 break
             block = self._next_block(may_rise, may_fall, block, len(free))
             # A block of all rows can go straight to the end.
@@ -93,23 +98,26 @@ class Descent:
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.layers)
         return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> bool:
-        """Minimise over the free variables at once; False when there are too many or none."""
+    def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
+        """Minimise over the free variables at once; False when there are too many or none.
+
+        Also the number of linear systems that it took.
+        """
         problem = self.problem
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
-            return False
+            return False, 0
         rows = problem.row[free]
         K = (self.kernel or problem.K).submatrix(rows)
-        step = newton_step(
+        step, solves = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
         )  # fmt: skip
         if step is None:
-            return False
+            return False, solves
         state.b[free] += step
         np.clip(state.b, problem.lower, problem.upper, out=state.b)
         problem.refresh(state)
-        return True
+        return True, solves
 
     # -- blocks ----------------------------------------------------------------------------
 
@@ -145,7 +153,8 @@ class Descent:
 
     def _block(self, rows: IntArray) -> _Block:
         K = self.problem.K.whole if len(rows) == self.problem.K.n else None
-        if K is None:
+        # a single-precision kernel is copied: the loop is compiled for one precision
+        if K is None or K.dtype != np.float64:
             if self.kernel is None:
                 self.kernel = BlockKernel(self.problem.K, self.most)
             self.kernel.move_to(rows)
@@ -158,7 +167,8 @@ class Descent:
         b = np.append(state.b, 0.0)
         local = b[members]
         v = np.append(self.problem.v, 0.0)[members]
-        steps = solve_block(block.K, self.ends, v, local, lower, upper, slack, tol, max_iter)
+        room = workspace(*members.shape)
+        steps = solve_block(block.K, self.ends, v, local, lower, upper, slack, tol, max_iter, *room)
         b[members] = local
         state.b[:] = b[:-1]
         self.problem.refresh(state)

@@ -61,6 +61,10 @@ class KernelMatrix:
         """Whether there are `points`."""
         return self.features is not None or self.whole is not None
 
+    def known_points(self) -> Array | None:
+        """`points` where they cost nothing more."""
+        return self.features if self.features is not None else self._points
+
     def points(self) -> Array | None:
         """Points whose products are the kernel: the features, or a pivoted Cholesky factor.
 

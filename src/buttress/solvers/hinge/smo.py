@@ -24,7 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress.solvers.hinge._interior_finish import interior_point, work_before_interior
+from buttress.solvers.hinge._interior_finish import (
+    interior_first,
+    interior_point,
+    work_before_interior,
+)
 from buttress.solvers.hinge._smo_descent import Descent
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
@@ -36,6 +40,8 @@ _GROWTH = 10.0
 _ROUGH = 1e-2
 # Violations that rounding leaves are accepted up to this part of the largest score.
 _COARSE = 1e-8
+# Work on what the interior point leaves, as a multiple of its own.
+_POLISH = 4.0
 # With features an interior point is asked for violations above this (or `tol`).
 _FINE = 1e-9
 
@@ -147,10 +153,20 @@ def solve_box_qp(
     steps = 0
     allowance = work_before_interior(problem)
     if start is None and problem.stiffness > _STIFF:
-        state, steps = _from_smaller_boxes(problem, tol, max_iter, allowance)
+        if interior_first(problem):
+            allowance = 0.0
+            state = problem.starting_state(None, None)
+        else:
+            state, steps = _from_smaller_boxes(problem, tol, max_iter, allowance)
     else:
         state = problem.starting_state(start, start_g)
     steps += descent.run(state, tol, max_iter - steps, allowance)
+    if descent.exhausted and allowance > 0.0 and np.isfinite(allowance):
+        # Now that it matters, find out the rank: where it is high the interior point costs more.
+        problem.K.points()
+        more = work_before_interior(problem) - allowance
+        if more > allowance:
+            steps += descent.run(state, tol, max_iter - steps, more)
     solution = _refined(problem, descent, state, tol, steps, max_iter, allowance)
     short = solution.violation > _wanted(problem, solution, tol)
     if short and solution.n_iter < max_iter and np.isfinite(allowance):
@@ -183,6 +199,8 @@ def _refined(
     """Certify; sums kept up to date drift by rounding, so a second look starts from exact ones."""
     solution = _certified(problem, state, tol, steps)
     while solution.violation > problem.reachable(tol, solution.c, solution.g) and steps < max_iter:
+        if descent.exhausted:
+            break
         state = State(problem.sign * solution.a, solution.c, problem.K.times(solution.c))
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
@@ -203,7 +221,7 @@ def _by_interior_point(
         found = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
         return found if found.gap < solution.gap else solution
     state = problem.starting_state(problem.sign * b, None)
-    more = work_before_interior(problem)
+    more = _POLISH * work_before_interior(problem)
     steps += descent.run(state, tol, max_iter - steps, more)
     found = _refined(problem, descent, state, tol, steps, max_iter, more)
     return found if found.violation < solution.violation else solution

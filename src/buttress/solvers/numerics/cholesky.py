@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic, register_jitable
 
 from buttress._arrays import Array
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, inner
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
 from buttress.solvers.numerics.lines import LINE, LineEmitter
 
@@ -81,7 +81,7 @@ def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm 
     return signature, generate
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
     """Factorise the rows from `low` on, from which nothing is subtracted, one by one."""
     definite = True
@@ -99,7 +99,7 @@ def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
     return definite
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _factorise_four(a: Array, low: int, least: Array) -> bool:
     """Factorise four rows from `low` on, from which all later ones have been subtracted."""
     one = a.dtype.type(1.0)
@@ -133,7 +133,7 @@ def _factorise_four(a: Array, low: int, least: Array) -> bool:
     return definite
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def factorise_small(a: Array, size: int) -> bool:
     """Overwrite the lower triangle of order `size` with its factor, four rows at a time.
 
@@ -155,7 +155,7 @@ def factorise_small(a: Array, size: int) -> bool:
     return definite
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def solve_small(a: Array, right: Array) -> None:
     """Overwrite `right` with the solution, four rows at a time."""
     size = right.size
@@ -195,7 +195,7 @@ def solve_small(a: Array, right: Array) -> None:
         right[i] = total * row[i]
 
 
-@compiled()
+@inner()
 def factorise(a: Array) -> bool:
     """Overwrite the lower triangle of a matrix in float64 with its factor.
 
@@ -206,7 +206,7 @@ def factorise(a: Array) -> bool:
     return cholesky_in_place(a) == 0
 
 
-@compiled()
+@inner()
 def solve(factor: Array, right: Array) -> None:
     """Overwrite `right` with the solution for a factor of `factorise`."""
     if len(factor) <= _SMALL:

@@ -23,6 +23,12 @@ _CHORD = 0.4
 _STEP, _TANGENT = (1e-3, 0.1), (1e-3, 0.03)
 # Within this relative gradient a point is near the path.
 _NEAR = 0.1
+# A step is short enough where the slope along it is this part of the slope at its beginning.
+_FLAT_ENOUGH = 0.1
+_SHORTEST = 1e-12
+# So many steps in a row without any change of the objective, or cut short, end the search.
+_MOST_FUTILE = 8
+_MOST_CUT = 60
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
@@ -111,9 +117,13 @@ class Search:
             # from the multiplier that the point belongs to, though it may exceed the new bound
             self._move_multiplier(point, point.tangent, 0.0, radius, low, high, smallest)
         point.mu = min(point.mu, high)
-        while point.n_iter < max_iter:
+        self._futile = self._cut = 0
+        while point.n_iter < max_iter and self._cut < _MOST_CUT:
             grad, size = self._gradient(point)
             norm = self.norm((point.x, point.g))
+            if self._futile >= _MOST_FUTILE:
+                point.done = True  # rounding allows no more; the certificate says how much
+                break
             at_rest = size <= self._accepted(point, precision)
             if point.mu == 0.0:
                 if at_rest and norm <= radius:
@@ -176,6 +186,9 @@ class Search:
 
     _zero_failed = False
     _kept: Any = None
+    # steps in a row that rounding alone decided, and that had to be cut
+    _futile = 0
+    _cut = 0
 
     def _move_multiplier(
         self,
@@ -286,22 +299,65 @@ class Search:
         return self.space.factor(point.mu, self._curvature(point), self.rows)
 
     def _newton(self, point: Point, grad: Any, step: Function, *, count: bool = True) -> bool:
-        """Step with backtracking; True when the whole step was taken."""
+        """The whole step, or as much of it as lowers the objective; True when it was whole."""
         point.n_iter += count
         dx, dg = step
         slope = self.space.inner(grad, (dx, dg))
         here = self._objective((point.x, point.g), point.r, point.mu)
         noise = 1e-13 * max(1.0, abs(here))
-        t = 1.0
+        x, g = point.x + dx, point.g + dg
+        r = self.thresholds(g, point.r)
+        value = self._objective((x, g), r, point.mu)
+        full = bool(value <= here + 1e-4 * slope + noise)
+        self._futile = self._futile + 1 if abs(here - value) <= 0.1 * noise else 0
+        self._cut = 0 if full else self._cut + 1
+        if not full:
+            t, r = self._shorter(point, step, slope)
+            x, g = point.x + t * dx, point.g + t * dg
+            # An older factor may be to blame.
+            self._kept = None
+        point.x, point.g, point.r = x, g, r
+        return bool(full)
+
+    def _shorter(
+        self, point: Point, step: Function, slope: float
+    ) -> tuple[float, tuple[float, float]]:
+        """Where along a step that is too long the objective is nearly smallest.
+
+        Its derivative costs O(n) and rises with t: regula falsi, halving the weight of an end that
+        stays. With a loss of quadratic pieces the minimum along every step is what makes Newton
+        steps end.
+        """
+        dx, dg = step
+        rows, mu = self.rows, point.mu
+        inner = self.space.inner((point.x, point.g), step)
+        square = self.space.inner(step, step)
+        low, at_low, high, at_high = 0.0, slope, 1.0, np.inf
+        t, r = 0.5, point.r
         for _ in range(40):
+            g = point.g + t * dg
+            r = self.thresholds(g, r)
+            beta = rows.w * self.loss.derivative(self.excess(g, r))
+            derivative = 2.0 * mu * (inner + t * square) - float((rows.y * beta) @ dg) / rows.total
+            if abs(derivative) <= _FLAT_ENOUGH * abs(slope):
+                break
+            if derivative < 0:
+                low, at_low = t, derivative
+                at_high *= 0.5
+            else:
+                high, at_high = t, derivative
+                at_low *= 0.5
+            falling = at_low / (at_low - at_high) if np.isfinite(at_high) else 0.5
+            t = low + (high - low) * min(max(falling, 0.05), 0.95)
+        here = self._objective((point.x, point.g), point.r, mu)
+        while t > _SHORTEST:
             x, g = point.x + t * dx, point.g + t * dg
             r = self.thresholds(g, point.r)
-            value = self._objective((x, g), r, point.mu)
-            if value <= here + 1e-4 * t * slope + noise:
+            # where derivatives overflow only the value tells
+            if self._objective((x, g), r, mu) <= here + 1e-4 * t * slope:
                 break
             t *= 0.5
-        point.x, point.g, point.r = x, g, r
-        return t == 1.0
+        return t, r
 
 
 def _within(accepted: float, error: float, bounds: tuple[float, float]) -> float:

@@ -15,6 +15,8 @@ from buttress._compile import compiled
 from buttress.losses import EllipsoidError
 
 _MAX_STEPS = 200
+# After so many steps the bracket is narrowed to neighbouring rows.
+_BEFORE_SORTING = 8
 
 
 def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) -> float:
@@ -25,15 +27,22 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
     if hasattr(loss, "threshold"):
         return float(loss.threshold(s, w, target))
     if isinstance(loss, EllipsoidError):
-        return float(
-            _ellipsoid_threshold(s, w, target, guess, loss.h, loss.omega, loss.scale, _MAX_STEPS)
-        )
+        away = max(1.0, abs(guess), float(np.ptp(s)))
+        h, omega, scale = loss.h, loss.omega, loss.scale
+        return float(_ellipsoid_threshold(s, w, target, guess, away, h, omega, scale, _MAX_STEPS))
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
-    for _ in range(_MAX_STEPS):
+    # Neither the sum nor the differences r - s are known better than this.
+    summed = 4e-16 * target * max(1.0, 0.25 * np.sqrt(len(s)))
+    resolved = 2.0 * np.finfo(np.float64).eps
+    largest = float(np.abs(s).max())
+    for tried in range(_MAX_STEPS):
+        if tried == _BEFORE_SORTING:
+            low, high = _between_rows(loss, s, w, target, low, high)
+            r = high if np.isfinite(high) else low if np.isfinite(low) else r
         t = r - s
         excess = float(w @ loss.derivative(t)) - target
-        if abs(excess) <= 4e-16 * target or not excess:
+        if abs(excess) <= summed:
             return r
         if excess > 0:
             high = r
@@ -47,23 +56,45 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
                 step *= 2.0
             else:
                 new = 0.5 * (low + high)
-                if new in (low, high):
+                if high - low <= resolved * max(abs(r), largest):
                     return r
-        elif abs(new - r) <= 1e-16 * abs(r):
+        elif abs(new - r) <= resolved * max(abs(r), largest):
             return new
         r = new
     return r
 
 
+def _between_rows(
+    loss: Any, s: Array, w: Array, target: float, low: float, high: float
+) -> tuple[float, float]:
+    """The bracket narrowed to two neighbouring values: spread out, the sum is a staircase."""
+    inside = np.sort(s[(s > low) & (s < high)])
+    first, last = 0, len(inside)
+    while first < last:
+        k = (first + last) // 2
+        if float(w @ loss.derivative(inside[k] - s)) > target:
+            high, last = float(inside[k]), k
+        else:
+            low, first = float(inside[k]), k + 1
+    return low, high
+
+
 @compiled()
 def _ellipsoid_threshold(
-    s: Array, w: Array, target: float, r: float, h: float, omega: float, scale: float, steps: int
+    s: Array,
+    w: Array,
+    target: float,
+    r: float,
+    away: float,
+    h: float,
+    omega: float,
+    scale: float,
+    steps: int,
 ) -> float:
     """`class_threshold` of the ellipsoid loss: a piecewise linear equation, solved exactly once
     a step stays within a piece."""
     low, high = -np.inf, np.inf
     slope, bend = scale / omega, scale / (2.0 * omega**2)
-    away = max(1.0, abs(r), s.max() - s.min())
     for _ in range(steps):
         total, curvature = 0.0, 0.0
         for i in range(len(s)):

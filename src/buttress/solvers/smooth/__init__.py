@@ -1,5 +1,6 @@
 """Smooth convex losses with a squared norm penalty: paths of penalties and their certificates.
 
 `spectral` is the entry; `newton` and `columns` are the two methods, `duality` certifies what
-they return, `geometry` is the shape of the penalty and `margins` the loss at all margins.
+they return, `geometry` is the shape of the penalty and `margins` the only place where compiled
+loops meet a loss.
 """

@@ -1,12 +1,11 @@
-"""Hessians of few features: products of rows by tiles, a Cholesky factor, and its solves."""
+"""Hessians of few features: products of rows by tiles, and a Cholesky factor."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import compiled
+from buttress._compile import inner
 from buttress.solvers.numerics import cholesky
 
 # Rows of a panel: its features stay in the cache, sums over it keep their digits in float32.
@@ -14,7 +13,7 @@ PANEL = 512
 SMALLEST_RIDGE = 1e-12
 
 
-@compiled(fastmath=True)
+@inner(fastmath=True)
 def add_products(
     left: Array, right: Array, first: int, width: int, size: int, unit: float, H: Array
 ) -> None:
@@ -55,7 +54,7 @@ def add_products(
             H[a + 2, b + 2] += unit * s22
 
 
-@compiled(fastmath=True)
+@inner(fastmath=True)
 def largest_size(v: Array) -> float:
     """The largest absolute value."""
     largest = 0.0
@@ -64,13 +63,15 @@ def largest_size(v: Array) -> float:
     return largest
 
 
-@compiled()
+@inner()
 def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
     """The lower triangle of ``Z diag(v) Z'``, computed in the precision of `Z` and `panel`.
 
     `H` is larger (see `add_products`).
     """
-    H[:] = 0.0
+    for k in range(len(H)):
+        for q in range(len(H)):
+            H[k, q] = 0.0
     largest = largest_size(v)  # becomes one: float32 has no room for far smaller numbers
     if largest == 0.0:
         return
@@ -87,7 +88,7 @@ def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
         add_products(panel, Z, first, width, size, largest, H)
 
 
-@compiled()
+@inner()
 def change_products(
     Z: Array,
     omega: Array,
@@ -103,7 +104,8 @@ def change_products(
     Panels `panel` and `rows` are of the same shape and type.
     """
     largest = 0.0
-    for i in changed:
+    for j in range(changed.size):
+        i = changed[j]
         largest = max(largest, omega[i] * abs(kappa[i] - used[i]))
     if largest == 0.0:
         return
@@ -123,7 +125,7 @@ def change_products(
         add_products(panel, rows, 0, part.size, size, largest, H)
 
 
-@compiled()
+@inner()
 def factorise(H: Array, lam: float, n_penalised: int, factor: Array, scale: Array) -> float:
     """Cholesky factor of ``H + 2 lam D`` scaled to unit diagonal, and the scaling.
 
@@ -143,11 +145,3 @@ def factorise(H: Array, lam: float, n_penalised: int, factor: Array, scale: Arra
         if cholesky.factorise(factor):
             return ridge
         ridge *= 10.0
-
-
-@register_jitable
-def solve(factor: Array, scale: Array, right: Array) -> None:
-    """Overwrite the single row of `right` with the solution of the Newton equations."""
-    right[0] *= scale
-    cholesky.solve(factor, right[0])
-    right[0] *= scale

@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress._compile import compiled
 from buttress.losses import LeakyHockeyStick
 
 # Intermediate arrays of so many numbers stay in the cache.
 _CACHED_NUMBERS = 8_192
-# exp() of anything above overflows float64.
-_LARGEST_EXPONENT = 709.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +94,7 @@ def certify(
     """
     primal, dual = np.empty(len(penalties)), np.empty(len(penalties))
     pulls = np.empty(scores.shape)
-    if isinstance(loss, LeakyHockeyStick):
-        scores, intercepts = np.ascontiguousarray(scores), np.ascontiguousarray(intercepts)
-        _set_leaky_parts(
-            1.0 / loss.r, y, omega, scores, intercepts, fit_intercept, primal, dual, pulls
-        )
-    else:
-        _set_parts(loss, y, omega, scores, intercepts, fit_intercept, primal, dual, pulls)
+    _set_parts(loss, y, omega, scores, intercepts, fit_intercept, primal, dual, pulls)
     primal += penalties * squared_norms
     dual -= similarity_norms(pulls) / (4.0 * penalties)
     return Certificate(primal, dual)
@@ -133,57 +124,6 @@ def _set_parts(
         values = loss.dual_value(s) if hasattr(loss, "dual_value") else -loss.conjugate(-s)
         dual[part] = values @ omega
         np.multiply(s, omega * y, out=pulls[part])
-
-
-@compiled()
-def _set_leaky_parts(
-    bend: float,
-    y: Array,
-    omega: Array,
-    scores: Array,
-    intercepts: Array,
-    fit_intercept: bool,
-    primal: Array,
-    dual: Array,
-    pulls: Array,
-) -> None:
-    """As `_set_parts` for the member r = 1 / `bend` of the family, with one logarithm a row."""
-    n = y.size
-    logs = np.empty(n)
-    for model in range(primal.size):
-        mean, up, down = 0.0, 0.0, 0.0
-        for i in range(n):
-            u = y[i] * (scores[model, i] + intercepts[model])
-            logs[i], slope, value = 0.0, 1.0, 1.0 - u
-            if u > 1.0:
-                logs[i] = np.log(u)
-                slope = 1.0 / u if bend == 0.0 else np.exp((bend - 1.0) * logs[i])
-                value = -logs[i] if bend == 0.0 else -np.expm1(bend * logs[i]) / bend
-            mean += omega[i] * value
-            pulls[model, i] = omega[i] * y[i] * slope
-            if y[i] > 0.0:
-                up += omega[i] * slope
-            else:
-                down += omega[i] * slope
-        primal[model] = mean
-        shrink_up, shrink_down = 1.0, 1.0
-        if fit_intercept:
-            shrink_up, shrink_down = min(1.0, down / up), min(1.0, up / down)
-        log_up, log_down = np.log(shrink_up), np.log(shrink_down)
-        mean = 0.0
-        for i in range(n):
-            pulls[model, i] *= shrink_up if y[i] > 0.0 else shrink_down
-            log_slope = (bend - 1.0) * logs[i] + (log_up if y[i] > 0.0 else log_down)
-            if bend == 0.0:
-                mean += omega[i] * (1.0 + log_slope)
-            else:
-                # In logs: near r = 1 the power itself overflows.
-                exponent = -log_slope * bend / (1.0 - bend)
-                if exponent > _LARGEST_EXPONENT:
-                    mean = -np.inf
-                    break
-                mean += omega[i] * (1.0 - (1.0 / bend - 1.0) * np.expm1(exponent))
-        dual[model] = mean
 
 
 def kkt_residuals(

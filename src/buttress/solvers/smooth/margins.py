@@ -1,89 +1,141 @@
-"""A loss at all margins: slopes, curvatures, its mean, and the intercept that balances classes.
+"""The loss at all margins, the only place where compiled loops meet it.
 
-Newton's methods run compiled for the leaky hockey stick family, which is passed as its exponent
-r, and interpreted for a user's loss object: every function has an implementation for each.
+A loss enters compiled code as its scalars (`buttress.losses.scalar`); the loops over all margins
+are made for every kind of loss, in the precision of the margins. A loss that has none, an object
+whose methods take arrays, is left to the methods in NumPy.
 """
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from typing import Any
 
-import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+import numba
+from numba.extending import overload
 
 from buttress._arrays import Array
+from buttress._compile import FAST, inner
+
+# Bisections until an intercept is as precise as its numbers, and doublings to bracket it.
+_BISECTIONS = 200
+_DOUBLINGS = 2000
 
 
-def slope_and_curvature(loss: Any, u: Array) -> tuple[Array, Array]:
-    """Minus the derivative, and the curvature, at every margin."""
-    return -loss.derivative(u), loss.curvature(u)
+_told: set[str] = set()
 
 
-@overload(slope_and_curvature)
-def _slope_and_curvature(loss: Any, u: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
+def compiled_loss(loss: Any) -> Any:
+    """What compiled loops are given for a loss: its scalars; None where it has none.
 
-    def leaky(loss: Any, u: Any) -> Any:
-        n = u.size
-        t = np.ones(n)
-        kappa = np.zeros(n)
-        bend = 1.0 / loss
-        for i in range(n):
-            if u[i] > 1.0:
-                t[i] = u[i] ** (bend - 1.0) if bend > 0.0 else 1.0 / u[i]
-                kappa[i] = (1.0 - bend) * t[i] / u[i]
-        return t, kappa
+    That the loss will be called from Python at every step of a solver is said once.
 
-    return leaky
+    Examples
+    --------
+    >>> from buttress.losses import LeakyHockeyStick
+    >>> compiled_loss(LeakyHockeyStick(2.0))
+    LeakyScalars(bend=0.5)
+    """
+    scalars = getattr(loss, "scalars", None)
+    kind = type(loss).__qualname__
+    # A loss whose functions could not be compiled has said so itself.
+    if not hasattr(loss, "scalars") and kind not in _told:
+        _told.add(kind)
+        warnings.warn(
+            f"{kind} is called from Python at every step of the solver, which is slow; "
+            "buttress.losses.ScalarLoss makes a compiled loss of three functions of one number",
+            stacklevel=2,
+        )
+    return scalars
 
 
-def mean_value(loss: Any, u: Array, omega: Array) -> float:
-    """The weighted mean loss."""
-    held = omega > 0
-    return float(omega[held] @ loss.value(u[held]))
+def tail_exponent(loss: Any) -> float:
+    """Exponent of the scaling tail of a loss, zero where it has none."""
+    return float(loss.tail_exponent()) if hasattr(loss, "tail_exponent") else 0.0
 
 
-@overload(mean_value)
-def _mean_value(loss: Any, u: Any, omega: Any) -> Any:
-    if not isinstance(loss, types.Float):
-        return None
+def for_loss(function: Any, loss: Any) -> Any:
+    """The compiled `function` that takes the loss (as compiled loops are given it).
 
-    def leaky(loss: Any, u: Any, omega: Any) -> Any:
-        total = 0.0
-        bend = 1.0 / loss
+    What is compiled for a loss that is not of this package stays in the process: on disk it
+    would never be found again.
+    """
+    kind = type(loss)
+    found_again = kind.__module__.startswith("buttress.losses") and "<" not in kind.__qualname__
+    return function if found_again else _unkept(function)
+
+
+@cache
+def _unkept(function: Any) -> Any:
+    options = {
+        key: function.targetoptions[key]
+        for key in ("nogil", "error_model", "fastmath")
+        if key in function.targetoptions
+    }
+    return numba.njit(**options)(function.py_func)
+
+
+@cache
+def _scalar(kind: type, name: str) -> Any:
+    """A method of scalars as compiled code calls it."""
+    return inner()(getattr(kind, name))
+
+
+def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
+    """Minus the derivative, and the curvature, at every margin; in compiled code only."""
+    raise NotImplementedError
+
+
+@overload(
+    set_slopes, jit_options={"fastmath": FAST, "error_model": "numpy", "no_cpython_wrapper": True}
+)
+def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:  # pragma: no cover (compiling)
+    slopes = _scalar(loss.instance_class, "slopes")
+
+    def loop(loss: Any, u: Any, t: Any, kappa: Any) -> None:
         for i in range(u.size):
-            if omega[i] > 0.0:
-                if u[i] <= 1.0:
-                    total += omega[i] * (1.0 - u[i])
-                elif bend > 0.0:
-                    total -= omega[i] * loss * np.expm1(bend * np.log(u[i]))
-                else:
-                    total -= omega[i] * np.log(u[i])
-        return total
+            t[i], kappa[i] = slopes(loss, u[i])
 
-    return leaky
+    return loop
 
 
-@register_jitable
-def best_intercept(loss: Any, g: Array, y: Array, omega: Array) -> float:
-    """The intercept that balances the slopes of the two classes for fixed scores `g`."""
-    low, high = -1.0, 1.0
-    for _ in range(2000):
-        t, _kappa = slope_and_curvature(loss, y * (g + low))
-        if np.sum(omega * y * t) >= 0.0:
+@inner(fastmath=FAST)
+def imbalance(loss: Any, u: Array, y: Array, omega: Array, shift: float, work: Array) -> float:
+    """Difference of the two classes' slopes when `shift` is added to the scores.
+
+    `work` has shape (3, n) and the margins' type.
+    """
+    moved, t, kappa = work[0], work[1], work[2]
+    by = u.dtype.type(shift)
+    for i in range(u.size):
+        moved[i] = u[i] + y[i] * by
+    set_slopes(loss, moved, t, kappa)
+    total = 0.0
+    for i in range(u.size):
+        total += omega[i] * y[i] * t[i]
+    return total
+
+
+@inner()
+def balancing_shift(
+    loss: Any, u: Array, y: Array, omega: Array, width: float, work: Array
+) -> float:
+    """What to add to all scores so that the slopes of the two classes balance.
+
+    Begins to look within `width` on both sides.
+    """
+    low, high = -width, width
+    for _ in range(_DOUBLINGS):
+        if imbalance(loss, u, y, omega, low, work) >= 0.0 or low < -1e300:
             break
         low *= 2.0
-    for _ in range(2000):
-        t, _kappa = slope_and_curvature(loss, y * (g + high))
-        if np.sum(omega * y * t) <= 0.0:
+    for _ in range(_DOUBLINGS):
+        if imbalance(loss, u, y, omega, high, work) <= 0.0 or high > 1e300:
             break
         high *= 2.0
-    for _ in range(200):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        t, _kappa = slope_and_curvature(loss, y * (g + middle))
-        if np.sum(omega * y * t) > 0.0:
+        if imbalance(loss, u, y, omega, middle, work) > 0.0:
             low = middle
         else:
             high = middle

@@ -7,28 +7,12 @@ it stops far from the solution; `spectral` is exact and faster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth.geometry import Eigenbasis, Geometry
-
-
-@dataclass(frozen=True, eq=False)
-class MajorisationPath:
-    """Intercepts, scores without intercept and iterations at every penalty of one problem.
-
-    `weights` are those of the features of `basis`.
-    """
-
-    intercept: Array
-    scores: Array
-    weights: Array
-    basis: Eigenbasis
-    iterations: IntArray
-    converged: BoolArray
+from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.paths import Paths
 
 
 def majorise_minimise_path(
@@ -42,8 +26,8 @@ def majorise_minimise_path(
     fit_intercept: bool,
     tol: float,
     max_iter: int,
-) -> MajorisationPath:
-    """Run the paper's algorithm down the path.
+) -> Paths:
+    """Run the paper's algorithm down the path of one problem.
 
     Parameters
     ----------
@@ -102,4 +86,13 @@ def majorise_minimise_path(
                 break
         intercepts[index], weights[index] = a0, b
         scores[index] = f - a0
-    return MajorisationPath(intercepts, scores, weights, basis, iterations, converged)
+    return Paths(
+        intercepts[None],
+        np.repeat(intercepts[None, :, None], 2, axis=2),
+        basis.coefficients(weights)[None],
+        iterations[None],
+        converged[None],
+        "mm",
+        geometry.matrix,
+        scores[None],
+    )

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth._feature_newton import feature_path, interpreted_feature_path
-from buttress.solvers.smooth._kernel_newton import interpreted_kernel_path, kernel_path
+from buttress.solvers.smooth._feature_space import feature_space
+from buttress.solvers.smooth._kernel_space import kernel_space
+from buttress.solvers.smooth._newton_path import Found, Point, Problem, follow_path
+from buttress.solvers.smooth._plain_newton import (
+    FeatureRows,
+    KernelRows,
+    PlainPoint,
+    balanced,
+    solve_penalty,
+)
 from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.margins import compiled_loss, for_loss, tail_exponent
 
 # Penalties are never taken in larger steps than this: a tiny one from nowhere fails.
 _LARGEST_RATIO = 10.0
+# Penalties from which on compiling the path pays.
+_MANY = 20
 
 
 def small_steps(lambdas: Array) -> tuple[Array, IntArray]:
@@ -32,52 +45,150 @@ def small_steps(lambdas: Array) -> tuple[Array, IntArray]:
     return np.array(rungs), wanted
 
 
-def newton(
-    geometry: Geometry,
-    y: Array,
-    omega: Array,
-    lambdas: Array,
-    loss: Any,
-    fit_intercept: bool,
-    tol: float,
-    max_iter: int,
-    start: tuple[Array, float] | None = None,
-    *,
-    wanted: Any = slice(None),
-    with_scores: bool = True,
-    signs_only: bool = False,
-) -> tuple[Any, ...]:
-    """Coefficients, intercepts, scores, intervals, residuals and iterations.
+@dataclass(frozen=True, eq=False)
+class NewtonTask:
+    """One problem at decreasing (scaled) penalties, and when it is solved.
 
-    Parameters
+    Attributes
     ----------
-    wanted : slice or array of int
-        The penalties to return, all unless given.
-    with_scores : bool
-        Whether scores are computed in feature form, too; None takes their place otherwise.
+    y, omega : arrays of shape (n,)
+        Labels ±1, and weights that sum to one; rows of weight zero are only predicted.
+    lambdas : array of shape (L,)
+    tol : float
+        On the largest error of a row's slope against its coefficient.
+    start : tuple of array of shape (m,) and float, optional
+        Coefficients and intercept to start from.
     signs_only : bool
         Whether only the signs of the scores at rows without weight are needed.
     """
-    leaky = isinstance(loss, LeakyHockeyStick)
-    coef, intercept = (np.zeros(geometry.matrix.shape[1]), np.nan) if start is None else start
-    arguments = (
-        geometry.matrix,
-        np.ascontiguousarray(y, dtype=np.float64),
-        np.ascontiguousarray(omega, dtype=np.float64),
-        lambdas,
-        float(loss.r) if leaky else loss,
-        loss.tail_exponent() if leaky else 0.0,
-        fit_intercept,
-        tol,
-        max_iter,
-        np.ascontiguousarray(coef, dtype=np.float64),
-        float(intercept),
+
+    geometry: Geometry
+    y: Array
+    omega: Array
+    lambdas: Array
+    loss: Any
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    start: tuple[Array, float] | None = None
+    signs_only: bool = False
+
+    @cached_property
+    def held(self) -> IntArray:
+        """The rows that count."""
+        return np.flatnonzero(self.omega > 0.0)
+
+    @property
+    def flat_margins(self) -> Array:
+        """See `Problem`: classes of equal weight, and a loss that is linear up to margin one."""
+        pull = self.omega * self.y
+        linear = isinstance(self.loss, LeakyHockeyStick) and self.fit_intercept
+        if not linear or abs(pull.sum()) >= 1e-13:
+            return np.full(2, np.nan)
+        margins = self.y * self.geometry.similarity_product(pull)
+        return np.array([margins[pull > 0].max(), margins[pull < 0].max()])
+
+    def new_found(self, size: int) -> Found:
+        """Room for the solutions."""
+        count = len(self.lambdas)
+        numbers = np.zeros(count), np.zeros((count, 2)), np.zeros(count)
+        return Found(np.zeros((count, size)), *numbers, np.zeros(count, dtype=np.int64))
+
+
+def newton(task: NewtonTask) -> Found:
+    """Solve one problem at every penalty, from the largest to the smallest.
+
+    Many penalties are solved by a compiled loop; few of them, and a loss that cannot be compiled,
+    in NumPy.
+
+    Returns
+    -------
+    Found
+        Coefficients in the geometry's coordinates.
+    """
+    scalars = compiled_loss(task.loss) if len(task.lambdas) >= _MANY else None
+    found = _plainly(task) if scalars is None else _compiled(task, scalars)
+    if not task.geometry.kernel_form or len(task.held) == len(task.y):
+        return found
+    coefs = np.zeros((len(task.lambdas), len(task.y)))
+    coefs[:, task.held] = found.coefs
+    return found._replace(coefs=coefs)
+
+
+def _compiled(task: NewtonTask, scalars: Any) -> Found:
+    """As `newton`, compiled; coefficients of the rows that count."""
+    matrix, held = task.geometry.matrix, task.held
+    out = np.flatnonzero(task.omega == 0.0) if task.signs_only else held[:0]
+    y, omega = np.ascontiguousarray(task.y[held], np.float64), task.omega[held].astype(np.float64)
+    n, size = len(held), len(held) if task.geometry.kernel_form else matrix.shape[1]
+    point, trial = (
+        Point(np.zeros(size), np.zeros(1), np.zeros(n), np.zeros(n), np.zeros(n)) for _ in range(2)
     )
-    function: Any
-    if geometry.kernel_form:
-        function = kernel_path if leaky else interpreted_kernel_path
-        return tuple(part[wanted] for part in function(*arguments, signs_only))
-    function = feature_path if leaky else interpreted_feature_path
-    coefs, *rest = (part[wanted] for part in function(*arguments, signs_only))
-    intercepts, *rest = rest
-    return coefs, intercepts, coefs @ geometry.matrix.T if with_scores else None, *rest
+    space: Any
+    if task.geometry.kernel_form:
+        space = kernel_space(matrix, held, out)
+    else:
+        space = feature_space(matrix, y, held, out, task.fit_intercept)
+    if task.start is not None:
+        coef, point.b[0] = task.start
+        point.x[:] = coef[held] if task.geometry.kernel_form else coef
+        rows = space.K if task.geometry.kernel_form else matrix[held]
+        point.u[:] = y * (rows @ point.x + point.b[0])
+    problem = Problem(
+        y,
+        omega,
+        np.ascontiguousarray(task.lambdas, np.float64),
+        task.flat_margins,
+        tail_exponent(task.loss),
+        task.fit_intercept,
+        task.tol,
+        task.max_iter,
+        task.signs_only,
+    )
+    found = task.new_found(size)
+    for_loss(follow_path, scalars)(space, scalars, problem, point, trial, np.empty((3, n)), found)
+    return found
+
+
+def _plainly(task: NewtonTask) -> Found:
+    """As `newton`, in NumPy; coefficients of the rows that count."""
+    matrix, held, loss = task.geometry.matrix, task.held, task.loss
+    y, omega = np.asarray(task.y[held], np.float64), np.asarray(task.omega[held], np.float64)
+    rows: KernelRows | FeatureRows
+    if task.geometry.kernel_form:
+        K = matrix if len(held) == len(matrix) else matrix[held[:, None], held]
+        rows, size = KernelRows(K, y, omega), len(held)
+    else:
+        rows, size = FeatureRows(matrix[held], y, omega), matrix.shape[1]
+    x: Array = np.zeros(size)
+    b = 0.0
+    if task.start is not None:
+        x = task.start[0][held] if task.geometry.kernel_form else task.start[0]
+        b = float(task.start[1])
+    point = PlainPoint(np.asarray(x, np.float64), b, rows.margins(x, b))
+    if task.start is None and task.fit_intercept:
+        point = balanced(rows, loss, point)
+    found, flat, tail = task.new_found(size), task.flat_margins, tail_exponent(loss)
+    for index, lam in enumerate(task.lambdas):
+        low, high = flat[1] / (2.0 * lam) - 1.0, 1.0 - flat[0] / (2.0 * lam)
+        if low <= high:
+            # All margins at most one: the loss is linear, f is known and b is an interval.
+            pull = omega * y / (2.0 * lam)
+            x, b = pull if task.geometry.kernel_form else pull @ matrix[held], 0.5 * (low + high)
+            point, residual, steps = PlainPoint(x, b, rows.margins(x, b)), 0.0, 1
+        else:
+            point, residual, steps = solve_penalty(
+                rows, loss, lam, point, task.fit_intercept, task.tol, task.max_iter
+            )
+            low = high = point.b
+        found.coefs[index], found.intercepts[index] = point.x, point.b
+        found.intervals[index], found.residuals[index] = (low, high), residual
+        found.iterations[index] = steps
+        if tail > 0.0 and residual <= task.tol and point.u.min() >= 1.0:
+            factor = (lam / task.lambdas[index + 1 :]) ** tail
+            found.coefs[index + 1 :] = factor[:, None] * point.x
+            found.intercepts[index + 1 :] = factor * point.b
+            found.intervals[index + 1 :] = (factor * point.b)[:, None]
+            found.residuals[index + 1 :] = residual
+            break
+    return found

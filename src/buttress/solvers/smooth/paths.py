@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import in_threads as in_threads
-from buttress.solvers.smooth.geometry import Eigenbasis
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +21,17 @@ class Paths:
     intercept : array of shape (q, L)
     interval : array of shape (q, L, 2)
         Where the intercept may lie; both ends equal when it is unique.
-    given_scores : array of shape (q, L, n) or None
-        f at all rows, held-out ones included, without the intercept.
-    weights : array of shape (q, L, m)
-        Coefficients of f: in the geometry's coordinates, or in those of `basis`.
-    basis : Eigenbasis or None
+    coefs : array of shape (q, L, m)
+        Coefficients of f in the geometry's coordinates.
     iterations : array of shape (q, L)
         Zero on the scaling tail.
     converged : array of shape (q, L)
     method : str
-        "newton" or "batched".
-    features : array of shape (n, m) or None
-        The rows to which `weights` belong, from which scores that are not given follow.
+        "newton", "batched" or "mm".
+    matrix : array of shape (n, m)
+        The geometry's: scores are its products with the coefficients.
+    given_scores : array of shape (q, L, n) or None
+        f at all rows, held-out ones included, without the intercept, where it is known.
     refine : callable or None
         From a problem, the index of a penalty and a tolerance to that solution in double
         precision, or to None where it was not reached.
@@ -42,13 +39,12 @@ class Paths:
 
     intercept: Array
     interval: Array
-    given_scores: Array | None
-    weights: Array
-    basis: Eigenbasis | None
+    coefs: Array
     iterations: IntArray
     converged: BoolArray
     method: str
-    features: Array | None = None
+    matrix: Array
+    given_scores: Array | None = None
     refine: Callable[[int, int, float], Paths | None] | None = None
 
     @property
@@ -63,13 +59,23 @@ class Paths:
         """
         if self.given_scores is not None:
             return np.asarray(self.given_scores[q][part, rows])
-        assert self.features is not None
-        return np.asarray(self.weights[q][part] @ self.features[rows].T)
+        return np.asarray(self.coefs[q][part] @ self.matrix[rows].T)
 
     def coefficients(self, q: int, part: slice = slice(None)) -> Array:
-        """Coefficients of problem `q` in the geometry's coordinates, shape (L, m), float64."""
-        weights = np.asarray(self.weights[q][part], dtype=np.float64)
-        return weights if self.basis is None else self.basis.coefficients(weights)
+        """Coefficients of problem `q`, shape (L, m), float64."""
+        return np.asarray(self.coefs[q][part], dtype=np.float64)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Paths]) -> Paths:
+        """All problems of several paths of one method in the same geometry."""
+        names = ("intercept", "interval", "coefs", "iterations", "converged")
+        whole: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+        }
+        scores = [part.given_scores for part in parts if part.given_scores is not None]
+        given = np.concatenate(scores) if scores else None
+        method, matrix = parts[0].method, parts[0].matrix
+        return cls(**whole, method=method, matrix=matrix, given_scores=given)
 
     def last(self, first: int) -> Paths:
         """The problems from `first` on."""
@@ -77,13 +83,12 @@ class Paths:
         return Paths(
             self.intercept[problems],
             self.interval[problems],
-            None if self.given_scores is None else self.given_scores[problems],
-            self.weights[problems],
-            self.basis,
+            self.coefs[problems],
             self.iterations[problems],
             self.converged[problems],
             self.method,
-            self.features,
+            self.matrix,
+            None if self.given_scores is None else self.given_scores[problems],
             None if refine is None else lambda q, index, tol: refine(first + q, index, tol),
         )
 

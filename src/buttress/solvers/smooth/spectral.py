@@ -22,18 +22,22 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
-from buttress._threads import one_blas_thread
-from buttress.losses import LeakyHockeyStick, SmoothLoss, require
+from buttress._threads import in_threads, one_blas_thread
+from buttress.losses import SmoothLoss, require
+from buttress.solvers.smooth._newton_path import Found
 from buttress.solvers.smooth.columns.driver import batched
 from buttress.solvers.smooth.geometry import Geometry
-from buttress.solvers.smooth.newton import newton, small_steps
-from buttress.solvers.smooth.paths import Paths, in_threads
+from buttress.solvers.smooth.margins import compiled_loss
+from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
+from buttress.solvers.smooth.paths import Paths
 
 __all__ = ["Paths", "polish", "solve_problems"]
 
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
 _NEWTON_ROWS = 260
 _NEWTON_FEATURES = 200
+# Problems times penalties below which columns do not pay.
+_FEW_COLUMNS = 20
 _NEWTON_ITERATIONS = 100
 
 
@@ -65,7 +69,7 @@ def solve_problems(
     penalties : array of shape (L,)
         On the original scale, decreasing.
     loss : LeakyHockeyStick or any smooth loss
-        Losses other than the leaky family are solved by Newton's method.
+        One that cannot be compiled is left to Newton's method in NumPy.
     weight : array of shape (n,), optional
         Row weights of which every row of `omega` is a multiple or zero.
     tol : float
@@ -102,45 +106,18 @@ def solve_problems(
             signs_only,
         )
     ladder, wanted = small_steps(lambdas)
-    q, n, L = len(Y), Y.shape[1], len(lambdas)
-    coef = np.empty((q, L, geometry.matrix.shape[1]))
-    scores = np.empty((q, L, n)) if geometry.kernel_form else None
-    intercept, residual, interval = np.empty((q, L)), np.empty((q, L)), np.empty((q, L, 2))
-    iterations = np.empty((q, L), dtype=np.int64)
+    found: list[Any] = [None] * len(Y)
+    loose = np.zeros(len(Y), dtype=bool) if signs_only is None else signs_only
 
     def run(one: int) -> None:
-        coef[one], intercept[one], own, interval[one], residual[one], iterations[one] = newton(
-            geometry,
-            Y[one],
-            omega[one],
-            ladder,
-            loss,
-            fit_intercept,
-            tol,
-            max_iter,
-            wanted=wanted,
-            with_scores=geometry.kernel_form,
-            signs_only=bool(loose[one]),
-        )
-        if scores is not None:
-            scores[one] = own
+        problem = (geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)
+        found[one] = newton(NewtonTask(*problem, signs_only=bool(loose[one]))).at(wanted)
         advance(1)
 
-    loose = np.zeros(q, dtype=bool) if signs_only is None else signs_only
     longest_first = np.argsort(loose, kind="stable")
     with one_blas_thread() if len(Y) > 1 else nullcontext():
         in_threads(run, longest_first.tolist(), n_threads)
-    return Paths(
-        intercept,
-        interval,
-        scores,
-        coef,
-        None,
-        iterations,
-        residual <= tol,
-        "newton",
-        None if geometry.kernel_form else geometry.matrix,
-    )
+    return _paths(geometry, found, tol)
 
 
 def polish(
@@ -162,18 +139,23 @@ def polish(
     start : tuple of array of shape (m,) and float
         Coefficients in the geometry's coordinates, and the intercept.
     """
-    lam = penalty / geometry.scale
-    found = newton(geometry, y, omega, np.array([lam]), loss, fit_intercept, tol, max_iter, start)
-    coefs, intercepts, g, interval, residual, iterations = (part[None] for part in found)
-    return Paths(intercepts, interval, g, coefs, None, iterations, residual <= tol, "newton")
+    lambdas = np.array([penalty / geometry.scale])
+    problem = (geometry, y, omega, lambdas, loss, fit_intercept, tol, max_iter, start)
+    return _paths(geometry, [newton(NewtonTask(*problem))], tol)
+
+
+def _paths(geometry: Geometry, found: list[Found], tol: float) -> Paths:
+    """What Newton's method found for every problem."""
+    coefs, intercepts, intervals, residuals, iterations = (
+        np.stack(part) for part in zip(*found, strict=True)
+    )
+    return Paths(
+        intercepts, intervals, coefs, iterations, residuals <= tol, "newton", geometry.matrix
+    )
 
 
 def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
-    if not isinstance(loss, LeakyHockeyStick) or n_columns < 20:
+    if n_columns < _FEW_COLUMNS or compiled_loss(loss) is None:
         return "newton"
-    size = geometry.matrix.shape[1]
-    return (
-        "newton"
-        if size <= (_NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES)
-        else ("batched")
-    )
+    small = _NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES
+    return "newton" if geometry.matrix.shape[1] <= small else "batched"

@@ -61,9 +61,9 @@ def model_of_checkpoint(path: str | os.PathLike[str]) -> Any:
         if "run" not in content:
             return learner
         return as_model(learner, encoder_from(content["run"]["encoder"]), content["run"]["columns"])
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except Exception as error:  # the file is whole, but not what a stream wrote
         raise CheckpointError(
-            f"{os.fspath(path)} is no checkpoint that this version can read ({error!r})."
+            f"{os.fspath(path)} is no checkpoint that this version can read: {error}"
         ) from None
 
 

@@ -26,6 +26,9 @@ from buttress.tables.grammar import (
 from buttress.tables.stream.outputs import StreamChanged
 from buttress.tables.table import listed
 
+# Squares of differences must stay finite, also after a division by a small spread.
+_LARGEST = 1e100
+
 
 @dataclass(frozen=True)
 class Row:
@@ -233,7 +236,7 @@ class RowParser:
         names = header_names(csv_fields(line, self.delimiter))
         self._choose(names)
         assert self.features is not None
-        wanted = [*self.features, *([self.key] if self.key else [])]
+        wanted = [*self.features, *([] if self.key is None else [self.key])]
         absent = [name for name in wanted if name not in names]
         if absent:
             hint = did_you_mean(absent[0], names) or f"; it has {listed(names)}"
@@ -297,6 +300,8 @@ class RowParser:
             raise Malformed(f"the feature {name!r} is no number: {cell[:80]!r}") from None
         if not math.isfinite(number):
             raise Malformed(f"the feature {name!r} is not finite: {cell[:80]!r}")
+        if abs(number) > _LARGEST:
+            raise Malformed(f"the feature {name!r} is too large to compute with: {cell[:80]!r}")
         return number
 
 

@@ -2,20 +2,19 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.numerics.lapack import single_product
+from buttress.solvers.smooth.columns import _plane_search, _sign_certificate
 from buttress.solvers.smooth.columns._curved_model import empty_models, set_rows
 from buttress.solvers.smooth.columns._kernel_columns import move_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
-from buttress.solvers.smooth.columns._plane_search import plane_minimum
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
-    column_sizes,
     measured_rate,
     score_error,
     score_rounding,
@@ -25,6 +24,17 @@ from buttress.solvers.smooth.geometry import from_gram
 from buttress.solvers.smooth.spectral import solve_problems
 
 ALPHAS = 10.0 ** np.linspace(0, -7, 29)
+
+
+# Doors to functions that are for compiled code.
+@numba.njit(error_model="numpy")
+def plane_minimum(loss, f, along, before, y, omega, gradient, hessian):
+    return _plane_search.plane_minimum(loss, f, along, before, y, omega, gradient, hessian)
+
+
+@numba.njit
+def column_sizes(f, a, omega):
+    return _sign_certificate.column_sizes(f, a, omega)
 
 
 def folds_of(seed, n=240, gamma=0.3, **options):
@@ -95,7 +105,7 @@ def test_refined_columns_are_solutions_in_double_precision():
     problem = np.array([0, 1, 4])
     solver = KernelColumns(geometry, Y, omega, lam, loss, True, 1, ThreadPoolExecutor(1))
     start = (
-        exact.weights[problem, [0, 1, 2]].astype(np.float32),
+        exact.coefs[problem, [0, 1, 2]].astype(np.float32),
         exact.intercept[problem, [0, 1, 2]],
     )
     noise = 1e-3 * np.random.default_rng(0).standard_normal(start[0].shape) * np.abs(start[0])
@@ -192,9 +202,9 @@ def test_steps_that_cancel_are_counted_as_rounding():
     q, P, Q = -y * weight, d @ matrix, e @ matrix
     common = (zero.copy(), P, e, zero.copy(), Q, q, zero, norm, decrement, swing)
     lam = np.array([1e-4])
-    move_columns(here, y, weight, here, lam, np.inf, a, a0, f, d, *common)
+    move_columns(LeakyHockeyStick().scalars, here, y, weight, here, lam, a, a0, f, d, *common)
     drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
-    assert drift > 100 * ROUNDOFF * np.abs(f).max()
+    assert drift > 50 * ROUNDOFF * np.abs(f).max()
     assert drift <= 10 * ROUNDOFF * swing[0]
 
 
@@ -208,7 +218,7 @@ def test_refinement_stops_when_the_signs_are_settled():
         geometry, Y, omega, alphas / geometry.scale, loss, True, 1, ThreadPoolExecutor(1)
     )
     noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
-    start = noise * exact.weights[problem, index], exact.intercept[problem, index]
+    start = noise * exact.coefs[problem, index], exact.intercept[problem, index]
     found = solver.refine(problem, index, start, 1e-13, np.array([True, True, False]))
     assert np.all(found.solved)
     assert np.all(found.residual[:2] > 1e-13)
@@ -230,7 +240,7 @@ def test_the_error_of_scores_is_bounded_by_what_is_left_of_the_objective():
         g = geometry.matrix @ coef
         return omega[0] @ loss.value(Y[0] * (g + intercept)) + lam * coef @ g
 
-    best = exact.weights[0, 0], exact.intercept[0, 0]
+    best = exact.coefs[0, 0], exact.intercept[0, 0]
     random = np.random.default_rng(0)
     for size in (1e-1, 1e-2, 1e-3):
         coef = best[0] * (1.0 + size * random.standard_normal(len(best[0])))
@@ -272,20 +282,6 @@ def test_only_held_out_rows_count_for_certainty():
     assert column_sizes(f, f, whole) == pytest.approx((np.inf, 4.0, norm))
 
 
-@pytest.mark.parametrize("transposed_a", [False, True])
-@pytest.mark.parametrize("transposed_b", [False, True])
-def test_products_of_parts_of_matrices(transposed_a, transposed_b):
-    random = np.random.default_rng(0)
-    A, B = random.standard_normal((7, 20), dtype=np.float32), random.standard_normal((9, 30))
-    a = A[:5, :7] if transposed_a else A[:, :5]
-    b = B.astype(np.float32)[:9, :5] if transposed_b else B.astype(np.float32)[:5, :9]
-    out = np.full((7, 12), 3.0, dtype=np.float32)
-    single_product(a, transposed_a, b, transposed_b, out[:, :9])
-    expected = (a.T if transposed_a else a) @ (b.T if transposed_b else b)
-    np.testing.assert_allclose(out[:, :9], expected, rtol=1e-5, atol=1e-5)
-    assert np.all(out[:, 9:] == 3.0)
-
-
 def test_models_changed_in_part_are_those_made_anew():
     K, Y, omega = folds_of(4)
     low_rank = leading_part(K.astype(np.float32), 48)
@@ -300,8 +296,8 @@ def test_models_changed_in_part_are_those_made_anew():
     def rows(models, scores, slot, slack=1.0001):
         room = np.empty((2, 1, n), dtype=np.float32), np.empty((6, 1))
         place, free = np.array([slot]), np.array([slack])
-        common = (y, weights, here, lam, np.inf, place, free, *room[0], room[1])
-        set_rows(low_rank, models, scores, a, here, *common)
+        common = (y, weights, here, lam, place, free, *room[0], room[1])
+        set_rows(LeakyHockeyStick().scalars, low_rank, models, scores, a, here, *common)
         return room
 
     models = empty_models(low_rank, 3)
@@ -353,7 +349,9 @@ def test_the_search_in_a_plane_finds_its_minimum(r):
         )
 
     hessian = (2 * lam, lam, 4 * lam)
-    first, second, promise = plane_minimum(f, along, before, y, omega, 1.0 / r, (0.0, 0.0), hessian)
+    first, second, promise = plane_minimum(
+        loss.scalars, f, along, before, y, omega, (0.0, 0.0), hessian
+    )
     here = value((first, second))
     assert promise > 0
     for direction in random.standard_normal((20, 2)):

@@ -11,13 +11,15 @@ with `W'`. The products of all columns are matrix products in the precision of `
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled
+from buttress.solvers.smooth.columns._balance import balance_intercepts
 from buttress.solvers.smooth.columns._plane_search import plane_minimum
+from buttress.solvers.smooth.margins import for_loss, set_slopes
 
 # Iterations after which scores are recomputed from the coefficients.
 _REFRESH = 12
@@ -43,74 +45,30 @@ class Columns(NamedTuple):
 
 @compiled(fastmath=FAST)
 def _slopes(
+    loss: Any,
     f: Array,
     y: Array,
     omega: Array,
     problem: IntArray,
-    r: float,
+    work: Array,
     z: Array,
     total: Array,
     curvature: Array,
 ) -> None:
     """Row by row ``z = -omega y t``, its sum, and the mean curvature, for every column."""
-    bend = 1.0 / r
+    u, t, kappa = work[0], work[1], work[2]
     for k in range(f.shape[0]):
-        q = problem[k]
+        label, weight, scores, pulls = y[problem[k]], omega[problem[k]], f[k], z[k]
+        for i in range(u.size):
+            u[i] = label[i] * scores[i]
+        set_slopes(loss, u, t, kappa)
         sum_z, sum_kappa = 0.0, 0.0
-        for i in range(f.shape[1]):
-            u = y[q, i] * f[k, i]
-            t = omega[q, i] * y[q, i]
-            if u > 1.0:
-                t = t / u if bend == 0.0 else t * u ** (bend - 1.0)
-                sum_kappa += (1.0 - bend) * abs(t) / u
-            z[k, i] = -t
-            sum_z -= t
+        for i in range(u.size):
+            pulls[i] = -weight[i] * label[i] * t[i]
+            sum_z += pulls[i]
+            sum_kappa += weight[i] * kappa[i]
         total[k] = sum_z
         curvature[k] = sum_kappa
-
-
-@compiled(fastmath=FAST)
-def _imbalance(f: Array, y: Array, omega: Array, shift: float, bend: float) -> float:
-    """Difference of the two classes' slopes when `shift` is added to the scores `f`."""
-    total = 0.0
-    for i in range(f.size):
-        u = y[i] * (f[i] + shift)
-        t = omega[i] * y[i]
-        if u > 1.0:
-            t = t / u if bend == 0.0 else t * u ** (bend - 1.0)
-        total += t
-    return total
-
-
-@compiled()
-def balance_intercepts(
-    f: Array,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    columns: IntArray,
-    r: float,
-    a0: Array,
-) -> None:
-    """Move the intercepts of some columns to their minimum, by bisection."""
-    bend = 1.0 / r
-    for k in columns:
-        q = problem[k]
-        low, high = -0.125, 0.125
-        while _imbalance(f[k], y[q], omega[q], low, bend) < 0.0 and low > -1e30:
-            low *= 2.0
-        while _imbalance(f[k], y[q], omega[q], high, bend) > 0.0 and high < 1e30:
-            high *= 2.0
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            if _imbalance(f[k], y[q], omega[q], middle, bend) > 0.0:
-                low = middle
-            else:
-                high = middle
-        shift = 0.5 * (low + high)
-        a0[k] += shift
-        for i in range(f.shape[1]):
-            f[k, i] += shift
 
 
 @compiled(fastmath=FAST)
@@ -146,11 +104,11 @@ def _precondition(
 
 @compiled(fastmath=FAST)
 def _move(
+    loss: Any,
     y: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
-    r: float,
     b: Array,
     a0: Array,
     f: Array,
@@ -172,12 +130,12 @@ def _move(
             ee += e[k, j] * e[k, j]
         two_lam = 2.0 * lam[k]
         first, second, _ = plane_minimum(
+            loss,
             f[k],
             P[k],
             Q[k],
             y[problem[k]],
             omega[problem[k]],
-            1.0 / r,
             (two_lam * bd, two_lam * be),
             (two_lam * dd, two_lam * de, two_lam * ee),
         )
@@ -202,7 +160,7 @@ def solve_columns(
     lam: Array,
     omega_bound: Array,
     *,
-    r: float,
+    loss: Any,
     fit_intercept: bool,
     start: tuple[Array, Array],
     tol: float,
@@ -223,8 +181,7 @@ def solve_columns(
     problem, lam, omega_bound : arrays of shape (columns,)
         Which problem and penalty a column is, and the factor such that
         ``omega <= omega_bound * v`` for its problem.
-    r : float
-        The loss's exponent.
+    loss : scalars of a loss
     start : tuple of arrays of shapes (columns, m) and (columns,)
         Weights and intercepts to start from.
     tol : float
@@ -253,15 +210,17 @@ def solve_columns(
         np.zeros(k, dtype=bool),
     )
     quiet = np.zeros(k, dtype=np.int64)
+    work = np.empty((3, len(W)), dtype=dtype)
+    slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):
         z, g0, curvature = np.empty_like(f), np.empty(len(live)), np.empty(len(live))
-        _slopes(f, y, omega, problem[live], r, z, g0, curvature)
+        slopes(loss, f, y, omega, problem[live], work, z, g0, curvature)
         if fit_intercept and (curvature < _FEW_CURVED).any():
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
             few = np.flatnonzero(curvature < _FEW_CURVED)
-            balance_intercepts(f, y, omega, problem[live], few, r, a0)
-            _slopes(f, y, omega, problem[live], r, z, g0, curvature)
+            balance_intercepts(loss, f, y, omega, problem[live], few, a0)
+            slopes(loss, f, y, omega, problem[live], work, z, g0, curvature)
         # The majoriser has curvature 1 everywhere. The search in the plane makes any positive
         # level safe, and the mean curvature is far nearer to the truth at small penalties.
         level = np.where(curvature < _FLAT, 1.0, curvature) * omega_bound[live]
@@ -290,7 +249,7 @@ def solve_columns(
             a0, e0, d0 = a0[stay], e0[stay], d0[stay]
         P = d @ W.T
         P += d0.astype(dtype)[:, None]
-        _move(y, omega, problem[live], lam[live], r, b, a0, f, d, d0, P, e, e0, Q)
+        move(loss, y, omega, problem[live], lam[live], b, a0, f, d, d0, P, e, e0, Q)
         if iteration % _REFRESH == _REFRESH - 1:
             # Scores are updated step by step: take rounding out now and then.
             f = b @ W.T + a0.astype(dtype)[:, None]

@@ -8,16 +8,17 @@ all columns' weights W with the products of pairs of columns of B.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, compiled, inner
 from buttress.solvers.numerics.cholesky import factorise_small, row_length, solve_small
-from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._low_rank import LowRank
-from buttress.solvers.smooth.columns._plane_search import BLOCK, margin_slopes
+from buttress.solvers.smooth.columns._plane_search import BLOCK
+from buttress.solvers.smooth.margins import for_loss, set_slopes
 
 # Below this share of curved rows the loss is (nearly) linear: use the bound on its curvature.
 _FLAT = 1e-3
@@ -75,16 +76,14 @@ def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
     )
 
 
-@compiled()
 def copy_model(models: CurvedModels, lender: int, slot: int) -> None:
     """Give the column of `slot` the model of another one as its own."""
     models.source[slot], models.level[slot] = slot, models.level[lender]
-    models.weight[slot] = models.weight[lender]
-    models.packed[slot], models.mean[slot] = models.packed[lender], models.mean[lender]
-    models.inner[slot], models.lift[slot] = models.inner[lender], models.lift[lender]
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        part[slot] = part[lender]
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _change_packed(
     factor: Array, m: int, rows: IntArray, changes: Array, count: int, packed: Array, mean: Array
 ) -> None:
@@ -110,6 +109,7 @@ def _change_packed(
 
 @compiled(fastmath=FAST)
 def _column_rows(
+    loss: Any,
     low_rank: LowRank,
     models: CurvedModels,
     f: Array,
@@ -119,13 +119,15 @@ def _column_rows(
     omega: Array,
     problem: IntArray,
     lam: Array,
-    r: float,
     slot: IntArray,
     slack: Array,
     q: Array,
     damped: Array,
     sums: Array,
     renewed: IntArray,
+    work: Array,
+    changed: IntArray,
+    changes: Array,
 ) -> None:
     """Fill rows, and `renewed`: which models stay, changed in a few rows, or must be made."""
     source, level, weight = models.source, models.level, models.weight
@@ -134,9 +136,7 @@ def _column_rows(
     next_value = low_rank.next_value
     n = f.shape[1]
     one, zero = np.float32(1.0), np.float32(0.0)
-    u = np.empty(n, dtype=np.float32)
-    t, kappa = np.empty_like(u), np.empty_like(u)
-    changed, changes = np.empty(n + 3, dtype=np.int64), np.empty(n + 3, dtype=np.float32)
+    u, t, kappa = work[0], work[1], work[2]
     for k in range(at.size):
         scores, coef, own = f[at[k]], a[at[k]], slot[k]
         label, row_weight = y[problem[k]], omega[problem[k]]
@@ -145,7 +145,7 @@ def _column_rows(
         two_lam, scale = np.float32(2.0 * lam[k]), np.float32(0.5 / lam[k])
         for i in range(n):
             u[i] = label[i] * scores[i]
-        margin_slopes(u, 1.0 / r, t, kappa)
+        set_slopes(loss, u, t, kappa)
         curved, count, total = zero, zero, zero
         for i in range(n):
             curved += row_weight[i] if kappa[i] > zero else zero
@@ -176,14 +176,17 @@ def _column_rows(
         if renewed[k] == _IN_PART:
             m = ranks[rank]
             if model != own:
-                packed[own, : m * (m + 1) // 2] = packed[model, : m * (m + 1) // 2]
-                mean[own, :m] = mean[model, :m]
-                weight[own] = mine
+                for j in range(m * (m + 1) // 2):
+                    packed[own, j] = packed[model, j]
+                for j in range(m):
+                    mean[own, j] = mean[model, j]
+                for i in range(n):
+                    weight[own, i] = mine[i]
                 mine = weight[own]
                 source[own], level[own] = own, rank
             for position in range(many):
                 mine[changed[position]] += changes[position]
-            _change_packed(factor, m, changed, changes, many, packed[own], mean[own])
+            _change_packed(factor, m, changed, changes, int(many), packed[own], mean[own])
         if renewed[k] == _WHOLE:
             rank = max(rank, 0)
             while rank + 1 < next_value.size and next_value[rank] * typical > _LEFT_OUT:
@@ -221,68 +224,58 @@ def _column_rows(
         sums[5, k] = sum_rest
 
 
-@compiled(fastmath=FAST)
 def _make_packed(
     low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray
 ) -> None:
     """The matrices of models that must be made, a level at a time."""
-    n = low_rank.factor.shape[0]
-    weight, packed = models.weight, models.packed
-    for level in range(low_rank.ranks.size):
-        which = slot[(renewed == _WHOLE) & (models.level[slot] == level)]
-        if which.size == 0:
-            continue
-        m = low_rank.ranks[level]
+    made = slot[renewed == _WHOLE]
+    levels = models.level[made]
+    for level in np.unique(levels):
+        which = made[levels == level]
+        m = int(low_rank.ranks[level])
         size = m * (m + 1) // 2
-        factor = low_rank.factor[:, :m]
-        weights = np.empty((which.size, n), dtype=np.float32)
-        for k in range(which.size):
-            weights[k] = weight[which[k]]
-        means = np.empty((which.size, m), dtype=np.float32)
-        single_product(weights, False, factor, False, means)
-        for k in range(which.size):
-            models.mean[which[k], :m] = means[k]
-        if which.size > _FEW:
-            made = np.empty((which.size, size), dtype=np.float32)
-            single_product(weights, False, low_rank.pairs[:, :size], False, made)
-            for k in range(which.size):
-                packed[which[k], :size] = made[k]
+        factor, weights = low_rank.factor[:, :m], models.weight[which]
+        models.mean[which, :m] = weights @ factor
+        if len(which) > _FEW:
+            models.packed[which, :size] = weights @ low_rank.pairs[:, :size]
             continue
-        weighted = np.empty((n, m), dtype=np.float32)
-        matrix = np.empty((m, m), dtype=np.float32)
-        for k in range(which.size):
-            for i in range(n):
-                for j in range(m):
-                    weighted[i, j] = weights[k, i] * factor[i, j]
-            single_product(weighted, True, factor, False, matrix)
-            at = 0
-            for i in range(m):
-                for j in range(i + 1):
-                    packed[which[k], at] = matrix[i, j]
-                    at += 1
+        for k, one in enumerate(which):
+            matrix = (factor * weights[k, :, None]).T @ factor
+            models.packed[one, :size] = np.take(matrix, _triangle(m))
+
+
+@cache
+def _triangle(order: int) -> IntArray:
+    """Where the lower triangle of a square matrix is, row by row."""
+    rows, columns = np.tril_indices(order)
+    return np.asarray(order * rows + columns)
 
 
 @compiled(fastmath=FAST)
 def _factorise(low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray) -> None:
     """Factors of ``I + B'WB`` from packed triangles, and ``(I + B'WB)^-1 B'W 1``."""
+    ranks, level, factors = low_rank.ranks, models.level, models.inner
+    triangles, means, lifts = models.packed, models.mean, models.lift
     for k in range(slot.size):
         if renewed[k] == _KEPT:
             continue
         own = slot[k]
-        m = low_rank.ranks[models.level[own]]
-        factor, packed, lift = models.inner[own], models.packed[own], models.lift[own, :m]
+        m = ranks[level[own]]
+        factor, packed, lift, mean = factors[own], triangles[own], lifts[own, :m], means[own]
         at = 0
         for i in range(m):
-            factor[i, : i + 1] = packed[at : at + i + 1]
-            factor[i, i] += np.float32(1.0)
+            row = factor[i]
+            for j in range(i + 1):
+                row[j] = packed[at + j]
+            row[i] += np.float32(1.0)
             at += i + 1
+            lift[i] = mean[i]
         factorise_small(factor, m)
-        lift[:] = models.mean[own, :m]
         solve_small(factor, lift)
 
 
-@compiled()
 def set_rows(
+    loss: Any,
     low_rank: LowRank,
     models: CurvedModels,
     f: Array,
@@ -292,7 +285,6 @@ def set_rows(
     omega: Array,
     problem: IntArray,
     lam: Array,
-    r: float,
     slot: IntArray,
     slack: Array,
     q: Array,
@@ -306,6 +298,7 @@ def set_rows(
 
     Parameters
     ----------
+    loss : scalars of a loss
     f, a : arrays with columns of shape (n,), float32
         Scores and coefficients.
     at, problem, lam, slot, slack : arrays of shape (k,)
@@ -318,8 +311,11 @@ def set_rows(
         Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
         models' weights, and ``rest * damped * q``.
     """
-    renewed = np.empty(at.size, dtype=np.int64)
-    _column_rows(
+    n = f.shape[1]
+    renewed = np.empty(len(at), dtype=np.int64)
+    room = (np.empty((3, n), np.float32), np.empty(n + 3, np.int64), np.empty(n + 3, np.float32))
+    for_loss(_column_rows, loss)(
+        loss,
         low_rank,
         models,
         f,
@@ -329,20 +325,73 @@ def set_rows(
         omega,
         problem,
         lam,
-        r,
         slot,
         slack,
         q,
         damped,
         sums,
         renewed,
+        *room,
     )
-    _make_packed(low_rank, models, slot, renewed)
-    _factorise(low_rank, models, slot, renewed)
+    if renewed.any():
+        _make_packed(low_rank, models, slot, renewed)
+        _factorise(low_rank, models, slot, renewed)
 
 
 @compiled(fastmath=FAST)
-def set_steps(
+def _solve_models(
+    low_rank: LowRank,
+    models: CurvedModels,
+    slot: IntArray,
+    lam: Array,
+    fit_intercept: bool,
+    sums: Array,
+    projected: Array,
+    d0: Array,
+    promise: Array,
+) -> None:
+    """Solve the models' equations for the projected residuals, which are overwritten."""
+    sources, levels, ranks = models.source, models.level, low_rank.ranks
+    factors, means, lifts = models.inner, models.mean, models.lift
+    right = np.empty(projected.shape[1], dtype=np.float32)
+    for k in range(slot.size):
+        model = sources[slot[k]]
+        m = ranks[levels[model]]
+        mean, lift, row = means[model], lifts[model], projected[k]
+        for j in range(m):
+            right[j] = row[j]
+        solve_small(factors[model], right[:m])
+        scale = 0.5 / lam[k]
+        along, lifted, decrease = 0.0, sums[4, k], sums[5, k]
+        for j in range(m):
+            along += mean[j] * right[j]
+            lifted -= mean[j] * lift[j]
+            decrease += row[j] * right[j]
+        d0[k] = 0.0
+        if fit_intercept and lifted > 0.0:
+            d0[k] = (sums[1, k] + scale * (along - sums[3, k])) / lifted
+        promise[k] = scale * decrease
+        half, shift = np.float32(scale), np.float32(d0[k])
+        for j in range(m):
+            row[j] = half * right[j] + shift * lift[j]
+        for j in range(m, row.size):
+            row[j] = np.float32(0.0)
+
+
+@compiled(fastmath=FAST)
+def _finish_steps(
+    models: CurvedModels, slot: IntArray, lam: Array, d0: Array, damped: Array, d: Array
+) -> None:
+    """From the models' projections `d` to steps of coefficients."""
+    sources, weights = models.source, models.weight
+    for k in range(slot.size):
+        scale, shift = np.float32(0.5 / lam[k]), np.float32(d0[k])
+        mine, row, residual = weights[sources[slot[k]]], d[k], damped[k]
+        for i in range(row.size):
+            row[i] = mine[i] * (row[i] - shift) - scale * residual[i]
+
+
+def model_steps(
     low_rank: LowRank,
     models: CurvedModels,
     slot: IntArray,
@@ -350,43 +399,18 @@ def set_steps(
     fit_intercept: bool,
     damped: Array,
     sums: Array,
-    d: Array,
-    d0: Array,
-    promise: Array,
-) -> None:
+) -> tuple[Array, Array, Array]:
     """Steps of coefficients (k, n) and intercepts (k,) that solve the models' equations.
 
-    The new coefficients sum to zero. `promise` is the decrease that the model promises: it
+    The new coefficients sum to zero. The last array is the decrease that the model promises: it
     cannot vanish away from the solution, as the true slope along a step from an inexact model
     may.
     """
-    model = models.source[slot]
-    ranks = low_rank.ranks[models.level[model]]
-    factor = low_rank.factor[:, : ranks.max()]
-    projected = np.empty((slot.size, factor.shape[1]), dtype=np.float32)
-    single_product(damped, False, factor, False, projected)
-    for k in range(slot.size):
-        m = ranks[k]
-        mean, lift = models.mean[model[k]], models.lift[model[k]]
-        right = projected[k, :m].copy()
-        solve_small(models.inner[model[k]], right)
-        scale = 0.5 / lam[k]
-        along, lifted, decrease = 0.0, sums[4, k], sums[5, k]
-        for j in range(m):
-            along += mean[j] * right[j]
-            lifted -= mean[j] * lift[j]
-            decrease += projected[k, j] * right[j]
-        d0[k] = 0.0
-        if fit_intercept and lifted > 0.0:
-            d0[k] = (sums[1, k] + scale * (along - sums[3, k])) / lifted
-        promise[k] = scale * decrease
-        half, shift = np.float32(scale), np.float32(d0[k])
-        for j in range(m):
-            projected[k, j] = half * right[j] + shift * lift[j]
-        projected[k, m:] = np.float32(0.0)
-    single_product(projected, False, factor, True, d)
-    for k in range(slot.size):
-        scale, shift = np.float32(0.5 / lam[k]), np.float32(d0[k])
-        mine = models.weight[model[k]]
-        for i in range(d.shape[1]):
-            d[k, i] = mine[i] * (d[k, i] - shift) - scale * damped[k, i]
+    widest = int(low_rank.ranks[models.level[models.source[slot]]].max())
+    factor = low_rank.factor[:, :widest]
+    projected = damped @ factor
+    d0, promise = np.empty((2, len(slot)))
+    _solve_models(low_rank, models, slot, lam, fit_intercept, sums, projected, d0, promise)
+    d = projected @ factor.T
+    _finish_steps(models, slot, lam, d0, damped, d)
+    return d, d0, promise

@@ -10,13 +10,15 @@ precision.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled
-from buttress.solvers.numerics.lapack import single_product
-from buttress.solvers.smooth.columns._conjugate import balance_intercepts
-from buttress.solvers.smooth.columns._curved_model import CurvedModels, set_rows, set_steps
+from buttress.solvers.smooth.columns._balance import balance_intercepts
+from buttress.solvers.smooth.columns._curved_model import CurvedModels, model_steps, set_rows
 from buttress.solvers.smooth.columns._low_rank import LowRank
 from buttress.solvers.smooth.columns._plane_search import BLOCK, plane_minimum
 from buttress.solvers.smooth.columns._sign_certificate import (
@@ -26,6 +28,7 @@ from buttress.solvers.smooth.columns._sign_certificate import (
     score_error,
     score_rounding,
 )
+from buttress.solvers.smooth.margins import for_loss
 
 # Iterations after which scores are recomputed from the coefficients, and their rounding, as a
 # share of the largest, with which it is done at once.
@@ -52,12 +55,12 @@ _ROUNDING = 1e-3
 
 @compiled(fastmath=FAST)
 def move_columns(
+    loss: Any,
     at: IntArray,
     y: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
-    r: float,
     a: Array,
     a0: Array,
     f: Array,
@@ -109,12 +112,12 @@ def move_columns(
             along[i] += shift_d
         two_lam = 2.0 * lam[k]
         first, second, promise = plane_minimum(
+            loss,
             scores,
             along,
             before,
             y[problem[k]],
             omega[problem[k]],
-            1.0 / r,
             (two_lam * ad, two_lam * ae),
             (two_lam * dd, two_lam * de, two_lam * ee),
         )
@@ -132,36 +135,107 @@ def move_columns(
         a0[here] += e0[here]
 
 
-@compiled()
-def _recompute_scores(matrix: Array, a: Array, a0: Array, at: IntArray, f: Array) -> None:
-    """The scores of the columns `at` from their coefficients and intercepts."""
-    fresh = np.empty((at.size, a.shape[1]), np.float32)
-    single_product(a[at], False, matrix, False, fresh)
-    for k in range(at.size):
-        f[at[k]] = fresh[k] + np.float32(a0[at[k]])
+class Progress(NamedTuple):
+    """What is known of every column while they are solved.
+
+    Attributes
+    ----------
+    iterations, converged, doubtful : arrays of shape (columns,)
+        See `Columns`.
+    before, earlier, least : arrays of shape (columns,)
+        Decreases of the last two steps, and the least that was halved; infinite at first.
+    since : array of shape (columns,)
+        The iteration of the latter.
+    slack : array of shape (columns,)
+        Factor by which curvatures may differ from a model's.
+    drift : array of shape (columns,)
+        Sizes of the scores that were added up since they were recomputed.
+    stale : array of shape (columns,)
+        Whether they show.
+    """
+
+    iterations: IntArray
+    converged: BoolArray
+    doubtful: BoolArray
+    before: Array
+    earlier: Array
+    least: Array
+    since: IntArray
+    slack: Array
+    drift: Array
+    stale: BoolArray
 
 
 @compiled()
-def solve_kernel_columns(
-    matrix: Array,
-    low_rank: LowRank,
-    models: CurvedModels,
-    slot: IntArray,
-    y: Array,
+def _judge(
+    progress: Progress,
+    live: IntArray,
+    iteration: int,
+    f: Array,
+    a: Array,
     omega: Array,
     problem: IntArray,
     lam: Array,
-    r: float,
-    fit_intercept: bool,
-    start: tuple[Array, Array, Array],
-    tol: float,
-    certify: bool,
-    certain_tol: float,
-    max_iter: int,
-) -> tuple[Array, Array, Array, IntArray, BoolArray, BoolArray]:
-    """Solve many problems together; the fields of `Columns`.
+    norm: float,
+    tols: tuple[float, float, bool],
+    decrements: Array,
+    promise: Array,
+    swings: Array,
+) -> int:
+    """Which columns have converged; those that go on become the first of `live`, their number.
 
-    Parameters
+    `tols` are the tolerance, that of columns whose held-out signs are settled, and whether to
+    find out.
+    """
+    tol, certain_tol, certify = tols
+    before, earlier, least, since = (
+        progress.before,
+        progress.earlier,
+        progress.least,
+        progress.since,
+    )
+    drift, stale, doubtful = progress.drift, progress.stale, progress.doubtful
+    iterations, converged, slack = progress.iterations, progress.converged, progress.slack
+    staying = 0
+    for j in range(live.size):
+        c = live[j]
+        decrement = max(decrements[j], promise[j])
+        # What is left after this step, when the decreases go on falling as they did.
+        rate = measured_rate(decrement, before[c], earlier[c])
+        left = decrement * rate / (1.0 - rate)
+        enough = tol
+        drift[c] += swings[j]
+        if certify:
+            held_out, largest, size = column_sizes(f[c], a[c], omega[problem[c]])
+            drift[c] += largest
+            rounding = score_rounding(norm, size) + ROUNDOFF * drift[c]
+            stale[c] = ROUNDOFF * drift[c] > _STALE * largest
+            certain = held_out > score_error(left, lam[c], norm) + rounding
+            whole = held_out == np.inf
+            if certain:
+                enough = _WHOLE * tol if whole else certain_tol
+            elif held_out > rounding:
+                # More iterations, unless rounding is what leaves the signs in doubt.
+                enough = _IN_DOUBT * tol
+            # Models to keep are in doubt where rounding shows.
+            doubtful[c] = not certain or (whole and rounding > _SHOWN * largest)
+        earlier[c], before[c] = before[c], decrement
+        slack[c] = _LITTLE if rate > _SLOW else SLACK
+        if decrement < 0.5 * least[c]:
+            least[c], since[c] = decrement, iteration
+        iterations[c] = iteration + 1
+        converged[c] = left <= enough
+        if not converged[c] and iteration - since[c] < _PATIENCE:
+            live[staying] = c
+            staying += 1
+    return staying
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSystem:
+    """What all columns of a fit share.
+
+    Attributes
     ----------
     matrix : array of shape (n, n), float32
         The Gram matrix.
@@ -169,69 +243,95 @@ def solve_kernel_columns(
         Its leading part.
     models : CurvedModels
         Of columns.
-    slot : array of shape (columns,)
-        Where a column's model is.
     y, omega : arrays of shape (q, n), float32
         Labels and normalised weights of the q problems (classes and folds).
+    loss : scalars of a loss
+    fit_intercept : bool
+    """
+
+    matrix: Array
+    low_rank: LowRank
+    models: CurvedModels
+    y: Array
+    omega: Array
+    loss: Any
+    fit_intercept: bool
+
+    def recompute_scores(self, a: Array, a0: Array, at: IntArray, f: Array) -> None:
+        """The scores of the columns `at` from their coefficients and intercepts."""
+        fresh = a[at] @ self.matrix
+        fresh += a0[at, None].astype(np.float32)
+        f[at] = fresh
+
+
+def solve_kernel_columns(
+    system: KernelSystem,
+    slot: IntArray,
+    problem: IntArray,
+    lam: Array,
+    start: tuple[Array, Array, Array],
+    tol: float,
+    certain_tol: float | None,
+    max_iter: int,
+) -> tuple[Array, Array, Array, IntArray, BoolArray, BoolArray]:
+    """Solve many problems together; the fields of `Columns`.
+
+    Parameters
+    ----------
+    slot : array of shape (columns,)
+        Where a column's model is.
     problem, lam : arrays of shape (columns,)
         Which problem and penalty a column is, by falling penalty.
-    r : float
-        The loss's exponent.
     start : tuple of arrays of shapes (columns, n), (columns,) and (columns, n)
         Coefficients and intercepts to start from, and their scores without the intercepts;
         overwritten.
     tol : float
         On the decrease of the objective that is left.
-    certify : bool
-        Whether to find out if the signs of held-out scores are settled.
-    certain_tol : float
-        As `tol`, for columns where they are.
+    certain_tol : float or None
+        As `tol`, for columns where the signs of held-out scores are settled; None does not ask.
 
     Notes
     -----
     Each iteration costs ``2 n (n + m² / 2 + 3 m)`` operations a column in matrix products, for a
     leading part of rank m.
     """
+    loss, low_rank, models = system.loss, system.low_rank, system.models
+    y, omega, norm = system.y, system.omega, low_rank.norm
+    tols = tol, certain_tol or 0.0, certain_tol is not None
     # Coefficients and scores in single precision, sums in double.
     a, a0, f = start
     k, n = a.shape
-    for j in range(k):
-        f[j] += np.float32(a0[j])
+    f += a0[:, None].astype(np.float32)
     e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros(k)
-    iterations = np.zeros(k, dtype=np.int64)
-    converged, doubtful = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
-    before, earlier, least = np.full(k, np.inf), np.full(k, np.inf), np.full(k, np.inf)
-    since, slack = np.zeros(k, dtype=np.int64), np.full(k, SLACK)
-    # Sizes of the scores that were added up since they were recomputed, and whether they show.
-    drift, stale = np.zeros(k), np.zeros(k, dtype=np.bool_)
-    for j in range(k):
-        if models.source[slot[j]] != slot[j]:
-            slack[j] = np.inf  # a model that is borrowed is good enough for one step
+    progress = _new_progress(k)
+    # A model that is borrowed is good enough for one step.
+    progress.slack[models.source[slot] != slot] = np.inf
+    move = for_loss(move_columns, loss)
     live = np.arange(k)
     for iteration in range(max_iter):
-        count = live.size
-        mine, penalty, place, free = problem[live], lam[live], slot[live], slack[live]
-        q, damped = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
-        sums = np.empty((6, count))
-        rows = (q, damped, sums)
-        set_rows(low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, *rows)
+        mine, penalty, place = problem[live], lam[live], slot[live]
+        q, damped = np.empty((2, len(live), n), np.float32)
+        sums = np.empty((6, len(live)))
+        columns = (f, a, live, y, omega, mine, penalty, place, progress.slack[live])
+        set_rows(loss, low_rank, models, *columns, q, damped, sums)
         few = live[sums[2] < _FEW_CURVED]
-        if fit_intercept and few.size > 0:
+        if system.fit_intercept and len(few) > 0:
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
-            balance_intercepts(f, y, omega, problem, few, r, a0)
-            set_rows(low_rank, models, f, a, live, y, omega, mine, penalty, r, place, free, *rows)
-        d, P = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
-        d0, promise, decrements, swings = np.empty((4, count))
-        set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, d, d0, promise)
-        single_product(d, False, matrix, False, P)
-        move_columns(
+            balance_intercepts(loss, f, y, omega, problem, few, a0)
+            set_rows(loss, low_rank, models, *columns, q, damped, sums)
+        d, d0, promise = model_steps(
+            low_rank, models, place, penalty, system.fit_intercept, damped, sums
+        )
+        P = d @ system.matrix
+        decrements, swings = np.empty((2, len(live)))
+        move(
+            loss,
             live,
             y,
             omega,
             mine,
             penalty,
-            r,
             a,
             a0,
             f,
@@ -243,58 +343,57 @@ def solve_kernel_columns(
             Q,
             q,
             sums[0],
-            low_rank.norm,
+            norm,
             decrements,
             swings,
         )
-        staying = 0
-        for j in range(count):
-            c = live[j]
-            decrement = max(decrements[j], promise[j])
-            # What is left after this step, when the decreases go on falling as they did.
-            rate = measured_rate(decrement, before[c], earlier[c])
-            left = decrement * rate / (1.0 - rate)
-            enough = tol
-            drift[c] += swings[j]
-            if certify:
-                held_out, largest, norm = column_sizes(f[c], a[c], omega[mine[j]])
-                drift[c] += largest
-                rounding = score_rounding(low_rank.norm, norm) + ROUNDOFF * drift[c]
-                stale[c] = ROUNDOFF * drift[c] > _STALE * largest
-                certain = held_out > score_error(left, penalty[j], low_rank.norm) + rounding
-                whole = np.isinf(held_out)
-                if certain:
-                    enough = _WHOLE * tol if whole else certain_tol
-                elif held_out > rounding:
-                    # More iterations, unless rounding is what leaves the signs in doubt.
-                    enough = _IN_DOUBT * tol
-                # Models to keep are in doubt where rounding shows.
-                doubtful[c] = not certain or (whole and rounding > _SHOWN * largest)
-            before[c], earlier[c] = decrement, before[c]
-            slack[c] = _LITTLE if rate > _SLOW else SLACK
-            if decrement < 0.5 * least[c]:
-                least[c], since[c] = decrement, iteration
-            iterations[c] = iteration + 1
-            converged[c] = left <= enough
-            if not converged[c] and iteration - since[c] < _PATIENCE:
-                live[staying] = c
-                staying += 1
+        staying = _judge(
+            progress,
+            live,
+            iteration,
+            f,
+            a,
+            omega,
+            problem,
+            lam,
+            norm,
+            tols,
+            decrements,
+            promise,
+            swings,
+        )
         live = live[:staying]
         if staying == 0:
             break
         # Scores are updated step by step: take rounding out now and then, soon after a start
         # whose coefficients may have been much larger, and after changes that cancelled.
-        old = live if iteration % _REFRESH == 1 else live[stale[live]]
-        if old.size > 0:
-            _recompute_scores(matrix, a, a0, old, f)
-            drift[old] = 0.0
-    if not certify:
+        old = live if iteration % _REFRESH == 1 else live[progress.stale[live]]
+        if len(old) > 0:
+            system.recompute_scores(a, a0, old, f)
+            progress.drift[old] = 0.0
+    if certain_tol is None:
         # A rough solution is where others start; what it came by may have been much larger.
-        _recompute_scores(matrix, a, a0, np.arange(k), f)
+        system.recompute_scores(a, a0, np.arange(k), f)
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
     # and so does an intercept beyond which they cannot be told apart.
-    for c in range(k):
-        _, largest, norm = column_sizes(f[c], a[c], omega[problem[c]])
-        converged[c] &= score_rounding(low_rank.norm, norm) <= _ROUNDING * largest
-        converged[c] &= ROUNDOFF * largest <= np.max(f[c]) - np.min(f[c])
-    return a, a0, f, iterations, converged, doubtful
+    high, low = f.max(axis=1), f.min(axis=1)
+    largest = np.maximum(high, -low)
+    progress.converged[ROUNDOFF * largest > high - low] = False
+    rounding = score_rounding(norm, np.linalg.norm(a, axis=1))
+    progress.converged[rounding > _ROUNDING * largest] = False
+    return a, a0, f, progress.iterations, progress.converged, progress.doubtful
+
+
+def _new_progress(count: int) -> Progress:
+    return Progress(
+        iterations=np.zeros(count, dtype=np.int64),
+        converged=np.zeros(count, dtype=bool),
+        doubtful=np.zeros(count, dtype=bool),
+        before=np.full(count, np.inf),
+        earlier=np.full(count, np.inf),
+        least=np.full(count, np.inf),
+        since=np.zeros(count, dtype=np.int64),
+        slack=np.full(count, SLACK),
+        drift=np.zeros(count),
+        stale=np.zeros(count, dtype=bool),
+    )

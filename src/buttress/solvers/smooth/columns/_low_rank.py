@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import compiled
 
 # Share of what the leading eigenvectors leave of the diagonal that enters the model. All of it
 # would be right if the rest of the Gram matrix were diagonal.
@@ -69,7 +68,9 @@ def leading_part(matrix: Array, rank: int) -> LowRank:
     m = factor.shape[1]
     ranks = np.array([*(r for r in _RANKS if r < m), m])
     pairs = np.empty((n, m * (m + 1) // 2), dtype=np.float32)
-    _pairs(factor, pairs)
+    for j in range(m):
+        at = j * (j + 1) // 2
+        np.multiply(factor[:, : j + 1], factor[:, j, None], out=pairs[:, at : at + j + 1])
     squares = np.cumsum(factor.astype(np.float64) ** 2, axis=1)
     left = diagonal - squares[:, ranks - 1].T
     return LowRank(
@@ -99,14 +100,3 @@ def _orthonormal(rows: Array) -> Array:
     keep = values > 1e-12 * values[-1]
     orthonormal = (rotation[:, keep] / np.sqrt(values[keep])).T @ rows
     return np.asarray(orthonormal, dtype=np.float32)
-
-
-@compiled()
-def _pairs(factor: Array, pairs: Array) -> None:
-    for i in range(factor.shape[0]):
-        row, at = factor[i], 0
-        for j in range(factor.shape[1]):
-            line = pairs[i, at : at + j + 1]
-            for k in range(j + 1):
-                line[k] = row[j] * row[k]
-            at += j + 1

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, inner
+from buttress.solvers.smooth.margins import set_slopes
 
 # Trial points of the search; two or three are the rule.
 _TRIALS = 6
@@ -20,33 +21,14 @@ _TRIALS = 6
 BLOCK = 256
 
 
-@compiled(fastmath=FAST)
-def margin_slopes(u: Array, bend: float, t: Array, kappa: Array) -> None:
-    """Minus the derivative of the loss, and its curvature, at margins `u`.
-
-    `bend` is one over the loss's exponent.
-    """
-    one, zero = np.float32(1.0), np.float32(0.0)
-    if bend == 0.0:
-        for i in range(u.size):
-            t[i] = one / max(u[i], one)
-            kappa[i] = t[i] * t[i] if u[i] > one else zero
-        return
-    power, share = np.float32(bend - 1.0), np.float32(1.0 - bend)
-    for i in range(u.size):
-        bounded = max(u[i], one)
-        t[i] = bounded**power
-        kappa[i] = share * t[i] / bounded if u[i] > one else zero
-
-
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def plane_minimum(
+    loss: Any,
     f: Array,
     along: Array,
     before: Array,
     y: Array,
     omega: Array,
-    bend: float,
     gradient: tuple[Any, Any],
     hessian: tuple[Any, Any, Any],
 ) -> tuple[float, float, float]:
@@ -84,7 +66,7 @@ def plane_minimum(
             change1, change2 = along[low : low + m], before[low : low + m]
             for i in range(m):
                 u[i] = label[i] * (scores[i] + c1 * change1[i] + c2 * change2[i])
-            margin_slopes(u[:m], bend, t, kappa)
+            set_slopes(loss, u[:m], t, kappa)
             b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
             for i in range(m):
                 p1, p2 = change1[i], change2[i]

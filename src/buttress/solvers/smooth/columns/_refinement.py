@@ -2,26 +2,20 @@
 
 The residuals are computed in double precision, with the Gram matrix as given; the steps are those
 of the models in single precision (`_curved_model`). Started near a solution each step removes
-most of what is left.
+most of what is left. Columns that come here are few, so that this is NumPy.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._compile import FAST, compiled
-from buttress.solvers.smooth.columns._curved_model import CurvedModels, set_rows, set_steps
-from buttress.solvers.smooth.columns._kernel_columns import SLACK, move_columns
-from buttress.solvers.smooth.columns._low_rank import LowRank
-from buttress.solvers.smooth.columns._sign_certificate import (
-    column_sizes,
-    measured_rate,
-    score_error,
-)
-from buttress.solvers.smooth.slopes import set_leaky_slopes
+from buttress.solvers.smooth.columns._curved_model import model_steps, set_rows
+from buttress.solvers.smooth.columns._kernel_columns import SLACK, KernelSystem
+from buttress.solvers.smooth.columns._sign_certificate import measured_rate, score_error
 
 _STEPS = 80
 # Share of the largest score within which scores are near enough when the steps have run out.
@@ -30,6 +24,14 @@ _NEAR = 1e-3
 _PRECISE = 1e-12
 # Residual above which what is left to gain cannot be told from what steps promise.
 _SANE = 1e-2
+# Slope below which errors are no longer seen as a share of it: other losses have slopes of zero.
+_FLAT = 1e-9
+
+
+# Trial points of a search along steps.
+_TRIALS = 2
+# Multiples of steps are no larger.
+_LARGEST = 4.0
 
 
 class Refined(NamedTuple):
@@ -54,141 +56,164 @@ class Refined(NamedTuple):
     solved: BoolArray
 
 
-@compiled(fastmath=FAST)
-def _residuals(
-    f: Array, a: Array, y: Array, omega: Array, lam: float, bend: float, z: Array, q: Array
-) -> float:
-    """``z = -omega y t`` and ``q = z + 2 lam a`` of one column; the largest share of q in z."""
-    t, kappa = np.empty_like(f), np.empty_like(f)
-    set_leaky_slopes(bend, y * f, t, kappa)
-    largest = 0.0
-    for i in range(f.size):
-        z[i] = -omega[i] * y[i] * t[i]
-        q[i] = z[i] + 2.0 * lam * a[i]
-        if omega[i] > 0.0:
-            largest = max(largest, abs(q[i] / z[i]))
-    return largest
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Columns (problem, lam) that are brought to double precision together.
 
-
-@compiled()
-def refine_columns(
-    K: Array,
-    low_rank: LowRank,
-    models: CurvedModels,
-    slot: IntArray,
-    Y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    r: float,
-    fit_intercept: bool,
-    start: tuple[Array, Array],
-    tol: float,
-    signs_only: BoolArray,
-) -> tuple[Array, Array, Array, Array, BoolArray]:
-    """Refine columns (problem, lam) from coefficients (k, n) and intercepts (k,); see `Refined`.
-
-    Costs a product with `K` in double precision a step; a column is left when the slopes of all
-    its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
-    signs of its held-out scores are settled. Returns the best point of every column, which is never
-    worse than its start.
+    Attributes
+    ----------
+    system : KernelSystem
+    K : array of shape (n, n), float64
+    loss : the loss, with methods of arrays
+    y, omega : arrays of shape (k, n)
+        Labels and weights of every column.
+    slot, problem, lam : arrays of shape (k,)
     """
-    a, a0 = start[0].copy(), start[1].copy()
-    k, n = a.shape
-    single_y, single_omega = Y.astype(np.float32), omega.astype(np.float32)
-    f = np.dot(a, K)
-    for c in range(k):
-        f[c] += a0[c]
-    e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros_like(a0)
-    best_a, best_a0, best_f = a.copy(), a0.copy(), f.copy()
-    least = np.full(k, np.inf)
-    before, earlier = np.full(k, np.inf), np.full(k, np.inf)
-    settled, near = np.zeros(k, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
-    z, q = np.empty((k, n)), np.empty((k, n))
-    live = np.arange(k)
-    for _ in range(_STEPS):
-        staying = 0
-        for j in range(live.size):
-            c = live[j]
-            y, weight = Y[problem[c]], omega[problem[c]]
-            residual = _residuals(f[c], a[c], y, weight, lam[c], 1.0 / r, z[c], q[c])
-            if residual < least[c] or settled[c]:
-                least[c] = residual
-                best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
-            if residual > (_PRECISE if signs_only[c] else tol) and not settled[c]:
-                live[staying] = c
-                staying += 1
-        live = live[:staying]
-        if staying == 0:
-            break
-        mine, penalty, place = problem[live], lam[live], slot[live]
-        single_q = np.empty((staying, n), np.float32)
-        damped, sums = np.empty_like(single_q), np.empty((6, staying))
+
+    system: KernelSystem
+    K: Array
+    loss: Any
+    y: Array
+    omega: Array
+    slot: IntArray
+    problem: IntArray
+    lam: Array
+
+    def pulls(self, f: Array) -> Array:
+        """``-omega y t`` at the scores `f`."""
+        return np.asarray(self.omega * self.y * np.asarray(self.loss.derivative(self.y * f)))
+
+    def steps(self, f: Array, a: Array, z: Array, q: Array) -> tuple[Array, Array, Array]:
+        """Steps by the models in single precision from residuals in double: see `model_steps`."""
+        system, place, count = self.system, self.slot, len(self.slot)
+        low_rank, models = system.low_rank, system.models
+        single_q, damped = np.empty((2, count, len(self.K)), np.float32)
+        sums = np.empty((6, count))
         set_rows(
+            system.loss,
             low_rank,
             models,
-            f[live].astype(np.float32),
-            a[live].astype(np.float32),
-            np.arange(staying),
-            single_y,
-            single_omega,
-            mine,
-            penalty,
-            r,
+            f.astype(np.float32),
+            a.astype(np.float32),
+            np.arange(count),
+            system.y,
+            system.omega,
+            self.problem,
+            self.lam,
             place,
-            np.full(staying, SLACK),
+            np.full(count, SLACK),
             single_q,
             damped,
             sums,
         )
-        for j in range(staying):
-            # the residuals again, in double precision
-            c, model = live[j], models.source[place[j]]
-            rest, model_weight = low_rank.rest[models.level[model]], models.weight[model]
-            sums[0, j], sums[1, j], sums[3, j] = np.sum(z[c]), np.sum(a[c]), 0.0
-            for i in range(n):
-                exact = (1.0 - rest[i] * model_weight[i]) * q[c, i]
-                damped[j, i] = exact
-                sums[3, j] += exact
-        step, (d0, promise, decrements, swings) = np.empty_like(single_q), np.empty((4, staying))
-        set_steps(low_rank, models, place, penalty, fit_intercept, damped, sums, step, d0, promise)
-        d = step.astype(np.float64)
-        P = np.dot(d, K)
-        move_columns(
-            live,
-            Y,
-            omega,
-            mine,
-            penalty,
-            r,
-            a,
-            a0,
-            f,
-            d,
-            d0,
-            P,
-            e,
-            e0,
-            Q,
-            q[live],
-            sums[0],
-            low_rank.norm,
-            decrements,
-            swings,
+        model = models.source[place]
+        exact = (1.0 - low_rank.rest[models.level[model]] * models.weight[model]) * q
+        damped[:] = exact
+        sums[0], sums[1], sums[3] = z.sum(axis=1), a.sum(axis=1), exact.sum(axis=1)
+        return model_steps(low_rank, models, place, self.lam, system.fit_intercept, damped, sums)
+
+    def plane_minimum(self, f: Array, a: Array, steps: Array) -> Array:
+        """Multiples (k, 2) of two steps of all columns at which the objectives are least.
+
+        `steps`, of shape (3, k, 2, n), are coefficients, their scores, and these with the
+        intercept.
+        """
+        coef, scores, along = steps
+        two_lam = 2.0 * self.lam[:, None, None]
+        pull = two_lam * (scores @ a[:, :, None])
+        penalty = two_lam * (coef @ scores.transpose(0, 2, 1))
+        signed = along * self.y[:, None]
+        u = self.y * f
+        shares = np.zeros((len(f), 2, 1))
+        for trial in range(_TRIALS):
+            if trial > 0:
+                u = self.y * f + (shares.transpose(0, 2, 1) @ signed)[:, 0]
+            slope = self.omega * np.asarray(self.loss.derivative(u))
+            bend = self.omega * np.asarray(self.loss.curvature(u))
+            gradient = signed @ slope[:, :, None] + pull + penalty @ shares
+            hessian = (signed * bend[:, None]) @ signed.transpose(0, 2, 1) + penalty
+            h11, h12, h22 = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
+            determinant = h11 * h22 - h12 * h12
+            both = determinant > 1e-10 * h11 * h22
+            g1, g2, safe = gradient[:, 0, 0], gradient[:, 1, 0], np.where(both, determinant, 1.0)
+            alone = -g1 / np.where(h11 > 0, h11, 1.0)
+            shares[:, 0, 0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
+            shares[:, 1, 0] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
+        return np.clip(shares[:, :, 0], -_LARGEST, _LARGEST)
+
+    def of(self, at: IntArray) -> Refinement:
+        """Some of the columns."""
+        return replace(
+            self,
+            y=self.y[at],
+            omega=self.omega[at],
+            slot=self.slot[at],
+            problem=self.problem[at],
+            lam=self.lam[at],
         )
-        for j in range(staying):
-            c, decrement = live[j], max(decrements[j], promise[j])
-            rate = measured_rate(decrement, before[c], earlier[c])
-            left = decrement * rate / (1.0 - rate)
-            held_out, largest, _ = column_sizes(f[c], a[c], omega[mine[j]])
-            error = score_error(left, lam[c], low_rank.norm)
-            # A column that stands still far from its solution promises no decrease either.
-            sane = least[c] <= _SANE
-            settled[c] = sane and signs_only[c] and held_out > error
-            near[c] = sane and not signs_only[c] and error <= _NEAR * largest
-            before[c], earlier[c] = decrement, before[c]
-    for c in range(k):
-        if settled[c]:  # by the last step of all: what was settled is where it led
-            best_a[c], best_a0[c], best_f[c] = a[c], a0[c], f[c]
-        best_f[c] -= best_a0[c]
-    return best_a, best_a0, best_f, least, settled | near | (least <= tol)
+
+
+def refine_columns(
+    task: Refinement, start: tuple[Array, Array], tol: float, signs_only: BoolArray
+) -> Refined:
+    """Refine columns from coefficients (k, n) and intercepts (k,).
+
+    Costs a product with `K` in double precision a step; a column is left when the slopes of all
+    its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
+    signs of its held-out scores are settled. Returns the best point of every column, which is
+    never worse than its start.
+    """
+    a, a0 = start[0].copy(), start[1].copy()
+    k, norm = len(a), task.system.low_rank.norm
+    f = a @ task.K + a0[:, None]
+    best = a.copy(), a0.copy(), f.copy()
+    last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
+    least, before, earlier = np.full((3, k), np.inf)
+    settled, near = np.zeros((2, k), dtype=bool)
+    enough = np.where(signs_only, _PRECISE, tol)
+    live, part = np.arange(k), task
+    for _ in range(_STEPS):
+        z = part.pulls(f[live])
+        q = z + 2.0 * part.lam[:, None] * a[live]
+        size = np.maximum(np.abs(z), _FLAT * part.omega)
+        residual = np.max(np.abs(q) / np.where(size > 0, size, np.inf), axis=1)
+        better = (residual < least[live]) | settled[live]
+        where = live[better]
+        least[where] = residual[better]
+        for kept, now in zip(best, (a, a0, f), strict=True):
+            kept[where] = now[where]
+        going = (residual > enough[live]) & ~settled[live]
+        if not going.all():
+            live, z, q = live[going], z[going], q[going]
+            part = task.of(live)
+        if len(live) == 0:
+            break
+        single, d0, promise = part.steps(f[live], a[live], z, q)
+        step = single.astype(np.float64)
+        along = step @ task.K
+        new = along + d0[:, None]
+        both = np.stack([np.stack([step, along, new]), last[:, live]], axis=2)
+        shares = part.plane_minimum(f[live], a[live], both)
+        moved = (shares[:, None] @ both)[:, :, 0]
+        last[:, live] = moved
+        last0[live] = shares[:, 0] * d0 + shares[:, 1] * last0[live]
+        a[live] += moved[0]
+        a0[live] += last0[live]
+        f[live] += moved[2]
+        decrement = np.maximum(np.abs(np.einsum("ij,ij->i", q, new)), promise)
+        past = zip(decrement, before[live], earlier[live], strict=True)
+        rate = np.array([measured_rate(*three) for three in past])
+        pairs = zip(decrement * rate / (1.0 - rate), part.lam, strict=True)
+        error = np.array([score_error(*pair, norm) for pair in pairs])
+        sizes = np.abs(f[live])
+        held_out = np.where(part.omega == 0.0, sizes, np.inf).min(axis=1)
+        # A column that stands still far from its solution promises no decrease either.
+        sane = least[live] <= _SANE
+        settled[live] = sane & signs_only[live] & (held_out > error)
+        near[live] = sane & ~signs_only[live] & (error <= _NEAR * sizes.max(axis=1))
+        earlier[live], before[live] = before[live], decrement
+    # by the last step of all: what was settled is where it led
+    for kept, now in zip(best, (a, a0, f), strict=True):
+        kept[settled] = now[settled]
+    solved = settled | near | (least <= tol)
+    return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.extending import register_jitable
 
 from buttress._arrays import Array
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, inner
 
 _BOUNDS = 4.0
 # Rate beyond which decreases of the objective are not taken to fall on as they did.
@@ -26,7 +27,7 @@ _ROUNDINGS = 10.0
 ROUNDOFF = float(np.finfo(np.float32).eps)
 
 
-@compiled()
+@register_jitable
 def measured_rate(decrement: float, before: float, earlier: float) -> float:
     """The factor by which decreases of the objective fall from step to step.
 
@@ -51,19 +52,19 @@ def measured_rate(decrement: float, before: float, earlier: float) -> float:
     return min(max(rate, 0.5) if math.isinf(earlier) else rate, _SLOWEST)
 
 
-@compiled()
+@register_jitable
 def score_error(left: float, lam: float, row_norm: float) -> float:
     """How far scores may be from the solution's when the objective has `left` to fall."""
     return _BOUNDS * row_norm * math.sqrt(left / lam)
 
 
-@compiled()
+@register_jitable
 def score_rounding(row_norm: float, norm: float) -> float:
     """Rounding of scores in single precision: largest norm of a row, norm of the coefficients."""
     return _ROUNDINGS * ROUNDOFF * row_norm * norm
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def column_sizes(f: Array, a: Array, omega: Array) -> tuple[float, float, float]:
     """Sizes of one column's scores `f` and of its coefficients `a`.
 

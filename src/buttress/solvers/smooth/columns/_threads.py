@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._compile import compiled
 from buttress._threads import one_blas_thread
-from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.columns._conjugate import Columns, solve_columns
 from buttress.solvers.smooth.columns._curved_model import CurvedModels, copy_model, empty_models
-from buttress.solvers.smooth.columns._kernel_columns import solve_kernel_columns
+from buttress.solvers.smooth.columns._kernel_columns import KernelSystem, solve_kernel_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
-from buttress.solvers.smooth.columns._refinement import Refined, refine_columns
+from buttress.solvers.smooth.columns._refinement import Refined, Refinement, refine_columns
 from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.paths import in_pool
 
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
@@ -38,21 +37,27 @@ class KernelColumns:
         Y: Array,
         omega: Array,
         lambdas: Array,
-        loss: LeakyHockeyStick,
+        loss: Any,
         fit_intercept: bool,
         n_threads: int,
         pool: ThreadPoolExecutor,
     ) -> None:
         self.size = n = Y.shape[1]
-        self.matrix = geometry.matrix.astype(np.float32)
+        matrix = geometry.matrix.astype(np.float32)
         rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
-        self.low_rank = leading_part(self.matrix, rank)
-        self.models = empty_models(self.low_rank, len(Y) * len(lambdas))
-        self.Y, self.omega = Y.astype(np.float32), omega.astype(np.float32)
+        low_rank = leading_part(matrix, rank)
+        self.models = empty_models(low_rank, len(Y) * len(lambdas))
+        self.system = KernelSystem(
+            matrix,
+            low_rank,
+            self.models,
+            Y.astype(np.float32),
+            omega.astype(np.float32),
+            compiled_loss(loss),
+            fit_intercept,
+        )
         self.geometry, self.targets, self.weights, self.loss = geometry, Y, omega, loss
-        self.r = float(loss.r)
         self.lambdas = lambdas
-        self.fit_intercept = fit_intercept
         self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
@@ -74,20 +79,13 @@ class KernelColumns:
         def run(part: int) -> Columns:
             mine = shares[part]
             found = solve_kernel_columns(
-                self.matrix,
-                self.low_rank,
-                self.models,
+                self.system,
                 slot[mine],
-                self.Y,
-                self.omega,
                 problem[mine],
                 self.lambdas[index[mine]],
-                self.r,
-                self.fit_intercept,
                 (start[0][mine], start[1][mine], start[2][mine]),
                 tol,
-                certain_tol is not None,
-                certain_tol or 0.0,
+                certain_tol,
                 max(40, int(_COLUMN_SHARE * self.size)),
             )
             return Columns(*found)
@@ -116,22 +114,18 @@ class KernelColumns:
 
         def run(part: int) -> Refined:
             mine = shares[part]
-            found = refine_columns(
+            task = Refinement(
+                self.system,
                 self.geometry.matrix,
-                self.low_rank,
-                self.models,
+                self.loss,
+                self.targets[problem[mine]],
+                self.weights[problem[mine]],
                 slot[mine],
-                self.targets,
-                self.weights,
                 problem[mine],
                 self.lambdas[index[mine]],
-                self.r,
-                self.fit_intercept,
-                (start[0][mine].astype(np.float64), start[1][mine]),
-                tol,
-                signs_only[mine],
             )
-            return Refined(*found)
+            near = start[0][mine].astype(np.float64), start[1][mine]
+            return refine_columns(task, near, tol, signs_only[mine])
 
         with one_blas_thread():
             parts = in_pool(self.pool, run, len(shares))
@@ -149,7 +143,7 @@ class FeatureColumns:
         Y: Array,
         omega: Array,
         lambdas: Array,
-        loss: LeakyHockeyStick,
+        loss: Any,
         fit_intercept: bool,
         n_threads: int,
         pool: ThreadPoolExecutor,
@@ -163,7 +157,7 @@ class FeatureColumns:
         self.Y, self.omega = Y, omega
         self.bound = (omega / v).max(axis=1)
         self.lambdas = lambdas
-        self.r = float(loss.r)
+        self.loss = compiled_loss(loss)
         self.fit_intercept = fit_intercept
         self.n_threads, self.pool = n_threads, pool
 
@@ -194,7 +188,7 @@ class FeatureColumns:
                 problem[mine],
                 self.lambdas[index[mine]],
                 self.bound[problem[mine]],
-                r=self.r,
+                loss=self.loss,
                 fit_intercept=self.fit_intercept,
                 start=(start[0][mine], start[1][mine]),
                 tol=tol,
@@ -206,31 +200,26 @@ class FeatureColumns:
         return Columns(*_merged(parts, shares))
 
 
-@compiled()
 def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> None:
     """Let columns without a model use that of the nearest penalty, when it is near enough.
 
     They get a copy where that model is renewed in the same solve, maybe by another thread.
     """
-    source, level = models.source, models.level
-    count = lambdas.size
-    renewed = np.zeros(source.size, dtype=np.bool_)
+    logs = np.log(lambdas)
+    levels = models.level.reshape(-1, len(lambdas))
+    without = slots[models.level[slots] < 0]
+    problem, index = np.divmod(without, len(lambdas))
+    # How far the penalties of the same problem are that have a model.
+    far = np.abs(logs[index, None] - logs)
+    far[levels[problem] < 0] = np.inf
+    nearest = np.argmin(far, axis=1)
+    near = far[np.arange(len(without)), nearest] < np.log(_BORROWED)
+    models.source[without[near]] = (problem * len(lambdas) + nearest)[near]
+    renewed = np.zeros(len(models.source), dtype=bool)
     renewed[slots] = True
-    for slot in slots:
-        if level[slot] >= 0:
-            continue
-        index = slot % count
-        nearest = _BORROWED
-        for other in range(count):
-            ratio = max(lambdas[other] / lambdas[index], lambdas[index] / lambdas[other])
-            neighbour = slot - index + other
-            if level[neighbour] >= 0 and ratio < nearest:
-                nearest = ratio
-                source[slot] = neighbour
-    for slot in slots:
-        lender = source[slot]
-        if lender != slot and renewed[lender]:
-            copy_model(models, lender, slot)
+    lenders = models.source[slots]
+    for k in np.flatnonzero((lenders != slots) & renewed[lenders]):
+        copy_model(models, lenders[k], slots[k])
 
 
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise, permutations
+from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.geometry import Geometry
-from buttress.solvers.smooth.newton import newton, small_steps
-from buttress.solvers.smooth.paths import Paths, in_threads
+from buttress.solvers.smooth.margins import tail_exponent
+from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
+from buttress.solvers.smooth.paths import Paths
 
 # Every so many penalties are solved first; then those between them.
 _STRIDES = (6, 1)
@@ -36,7 +38,7 @@ def batched(
     Y: Array,
     omega: Array,
     lambdas: Array,
-    loss: LeakyHockeyStick,
+    loss: Any,
     weight: Array | None,
     fit_intercept: bool,
     tol: float,
@@ -62,7 +64,7 @@ def batched(
             # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
             smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
             solver = FeatureColumns(geometry, smallest, weight, *common)
-        table = _Table(solver, Y, omega, lambdas, loss.tail_exponent(), signs_only)
+        table = _Table(solver, Y, omega, lambdas, tail_exponent(loss), signs_only)
         table.fill()
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
@@ -84,22 +86,22 @@ def batched(
                 (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
             )
             found = newton(
-                geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start
-            )
-            weights[q][run], intercept[q, run], scores[q, run], _, residual, steps = (
-                part[wanted] for part in found
-            )
-            converged[q, run] = residual <= tol
-            iterations[q, run] += steps
+                NewtonTask(
+                    geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start
+                )
+            ).at(wanted)
+            weights[q][run], intercept[q, run] = found.coefs, found.intercepts
+            scores[q, run] = found.coefs @ geometry.matrix.T
+            converged[q, run] = found.residuals <= tol
+            iterations[q, run] += found.iterations
 
     with one_blas_thread():
         in_threads(finish, range(n_problems), n_threads)
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
-    if fit_intercept:
+    if fit_intercept and isinstance(loss, LeakyHockeyStick):
         _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
-    paths = Paths(
-        intercept, interval, scores, np.array(weights), None, iterations, converged, "batched"
-    )
+    common_results = (np.array(weights), iterations, converged, "batched", geometry.matrix)
+    paths = Paths(intercept, interval, *common_results, scores)
     if isinstance(solver, KernelColumns):
         return replace(paths, refine=_refiner(solver, paths))
     return paths
@@ -113,19 +115,19 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Callable[[int, int, float],
         if low != high:
             return None
         here, one = (np.array([q]), np.array([index])), slice(index, index + 1)
-        start = paths.weights[q, one], paths.intercept[q, one]
+        start = paths.coefs[q, one], paths.intercept[q, one]
         found = solver.refine(*here, start, tol, np.zeros(1, dtype=bool))
         if found.residual[0] > tol:
             return None
         return Paths(
             found.intercept[None],
             np.repeat(found.intercept, 2)[None, None],
-            found.scores[None],
             found.coef[None],
-            None,
             paths.iterations[q : q + 1, one],
             np.ones((1, 1), dtype=bool),
             "batched",
+            paths.matrix,
+            found.scores[None],
         )
 
     return refine
@@ -270,7 +272,9 @@ class _Table:
         self.intercept[q, targets] = shares @ self.intercept[q, nodes]
 
     def _beyond(self, q: int, index: int) -> bool:
-        """Whether all margins of the rows that count are at least one."""
+        """Whether the scaling tail begins: all margins of the rows that count are at least one."""
+        if self.exponent == 0.0:
+            return False
         u = self.Y[q] * (self.scores[q, index] + self.intercept[q, index])
         return bool(np.all((u >= 1.0) | (self.omega[q] == 0.0)))
 

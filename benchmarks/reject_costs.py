@@ -1,0 +1,101 @@
+"""Expected cost on german credit, where a missed bad risk costs five false alarms.
+
+A refusal (a clerk looks at it) costs REFUSAL, whatever the class. The rival is scikit-learn's
+TunedThresholdClassifierCV, its threshold tuned to the costs of answers, with Chow's rule on the
+same probabilities, its d chosen by cross-validation of the whole cost. Test labels are clean;
+training labels are clean or flipped. Needs BUTTRESS_DATA.
+
+    python benchmarks/reject_costs.py [--quick] [--splits N] [--docs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_predict
+
+from _common import Cells, difference, report
+from buttress import ChowRejector, DoubleRampClassifierCV
+from buttress.datasets import flip_labels
+from buttress.metrics import cost_risk
+from noise import split
+
+REFUSAL = 0.4
+COSTS = np.array([[0.0, 1.0, REFUSAL], [5.0, 0.0, REFUSAL]])
+RIVAL, CHOW, RAMP = "tuned threshold + Chow", "Chow with costs", "double ramp with costs"
+
+
+def answer_cost(y: Any, pred: Any) -> float:
+    return -float(cost_risk(y, pred, None, COSTS, labels=[0, 1]))
+
+
+def rival(model: Any, X: Any, y: Any, X_test: Any) -> tuple[Any, Any]:
+    """Answers by a tuned threshold, refusals by Chow's rule with a tuned d."""
+    tuned = TunedThresholdClassifierCV(model, scoring=make_scorer(answer_cost), cv=5).fit(X, y)
+    seen = cross_val_predict(model, X, y, cv=5, method="predict_proba").max(axis=1)
+    answers = cross_val_predict(model, X, y, cv=5, method="predict_proba")[:, 1]
+    pred = (answers > tuned.best_threshold_).astype(int)
+    paid = {
+        d: float(cost_risk(y, pred, seen <= 1 - d, COSTS, labels=[0, 1]))
+        for d in np.linspace(0.02, 0.5, 25)
+    }
+    d = min(paid, key=paid.__getitem__)
+    top = tuned.estimator_.predict_proba(X_test).max(axis=1)
+    return tuned.predict(X_test), top <= 1 - d
+
+
+def cell(seed: int, rate: float) -> dict[str, float]:
+    X, y, X_test, y_test = split("german_ida", seed)
+    # the rarer class is the bad risk
+    bad = min(np.unique(y).tolist(), key=lambda label: int((y == label).sum()))
+    y, y_test = (y == bad).astype(int), (y_test == bad).astype(int)
+    given = flip_labels(y, rate, random_state=seed) if rate else y
+    model = LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)
+    decided = {RIVAL: rival(model, X, given, X_test)}
+    for label, one in (
+        (CHOW, ChowRejector(model, costs=COSTS)),
+        (RAMP, DoubleRampClassifierCV(costs=COSTS, tol=1e-4)),
+    ):
+        one.fit(X, given)
+        decided[label] = one.predict(X_test), one.reject(X_test)
+    found = {}
+    for label, (pred, rejected) in decided.items():
+        paid = cost_risk(y_test, pred, rejected, COSTS, labels=[0, 1])
+        found[f"{label}/cost"] = float(np.asarray(paid))
+        found[f"{label}/refused"] = float(np.mean(rejected))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two splits")
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--fresh", action="store_true", help="forget the cells of earlier runs")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's table")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    cells = Cells("reject_costs", given.fresh)
+    rows = []
+    for rate in (0.0, 0.1):
+        splits = 2 if given.quick else given.splits
+        found = [cells.get((seed, rate), cell) for seed in range(splits)]
+        rows += [
+            {
+                "labels flipped": f"{rate:.0%}",
+                "rule": label,
+                "cost": float(np.mean([one[f"{label}/cost"] for one in found])),
+                "refused": f"{np.mean([one[f'{label}/refused'] for one in found]):.0%}",
+                "against the first": difference(found, f"{label}/cost", f"{RIVAL}/cost"),
+            }
+            for label in (RIVAL, CHOW, RAMP)
+        ]
+    report("reject_costs", rows, docs=given.docs, splits=given.splits, refusal=REFUSAL)
+
+
+if __name__ == "__main__":
+    main()

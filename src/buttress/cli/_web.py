@@ -1,0 +1,28 @@
+"""What commands that listen check before they start: the packages, the token, the address."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from buttress.cli._console import CommandError
+from buttress.cli._inputs import existing_file
+
+
+def check_listening(host: str, token_file: Path | None) -> str | None:
+    """The token, if there is one; what cannot be served is said at once."""
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise CommandError(f"this needs {package}: pip install 'buttress[serve]'")
+    from buttress.serve.running import check_host, read_token
+
+    if token_file is not None:
+        existing_file(token_file, "token file")
+    try:
+        token = read_token(token_file)
+        check_host(host, token)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return token

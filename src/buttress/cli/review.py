@@ -1,0 +1,190 @@
+"""``buttress review``: open a page on which people check the suspect labels."""
+
+from __future__ import annotations
+
+import hashlib
+import webbrowser
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
+from buttress.cli._inputs import Decimal, DecimalMark, existing_file, guard_files, writable
+from buttress.cli._labelled import (
+    Categorical,
+    Groups,
+    Ignore,
+    Keep,
+    Labelled,
+    Witnesses,
+    make_judge,
+    read_labelled,
+)
+from buttress.cli._web import check_listening
+
+if TYPE_CHECKING:
+    from buttress.review.judges import AuditJudge
+    from buttress.review.room import SuspectRoom
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+class Order(StrEnum):
+    """What ``--order`` accepts."""
+
+    errors = "errors"
+    value = "value"
+
+
+@app.command()
+def review(
+    data: Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")],
+    store: Annotated[
+        Path | None, typer.Option(help="Where decisions are kept; DATA.review.sqlite.")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the corrections made so far to this file, and end.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Column that identifies a row; else its number.")
+    ] = None,
+    files: Annotated[
+        Path | None, typer.Option(help="Folder of the images that a column names.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Rows to review; else all worth a look.")
+    ] = None,
+    order: Annotated[
+        Order, typer.Option(help="First the surest errors, or those that matter most.")
+    ] = Order.errors,
+    every: Annotated[
+        int, typer.Option(min=1, help="Decisions between two refits of the models.")
+    ] = 20,
+    overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")
+    ] = 0.1,
+    witnesses: Witnesses = None,
+    groups: Groups = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    categorical: Categorical = None,
+    decimal: DecimalMark = Decimal.point,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Its port.")] = 8010,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="File with the token reviewers must know.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """Review the labels of a file on a local page, the most suspicious first.
+
+    Every decision is on disk before the page says so; start the command again to continue.
+    Several people may review at once. The page listens on this machine only unless --host says
+    otherwise, and then needs a token.
+
+    **Examples:**
+
+    - `buttress review patients.csv --target diagnosis`
+
+    - `buttress review patients.csv --target diagnosis --export corrections.csv`
+    """
+    say = Output(json, quiet)
+    guard_files([data], {"--store": store, "--export": export})
+    if files is not None and not files.is_dir():
+        raise typer.BadParameter(f"{files}: no such directory (--files)")
+    place = writable(store or data.with_name(data.name + ".review.sqlite"))
+    assert place is not None
+    if export is not None:
+        _export(existing_file(place, "review"), export, say, data, target)
+        return
+    token = check_listening(host, token_file)
+    from buttress.review.page import review_app
+    from buttress.serve.running import run_server
+
+    with limit_threads(jobs):
+        read = read_labelled(
+            data,
+            target,
+            keep=",".join(filter(None, [keep, key])) or None,
+            ignore=ignore,
+            groups=groups,
+            categorical=categorical,
+            decimal=decimal,
+        )
+        judge = make_judge(read, witnesses=witnesses, strategy=order, seed=seed, jobs=jobs)
+        say.say(f"judging {len(read.labels)} labels of {data}, or taking up the review in {place}")
+        room = _make_room(place, data, target, key, read, judge, every, top, overlap, files)
+        address = f"http://{host}:{port}/"
+        say.say(f"review on {address} (Ctrl-C ends it; nothing is lost)")
+        say.result({"address": address, "store": str(place), "rows": len(read.labels)})
+        if browser and not json and not quiet:
+            webbrowser.open(address)
+        run_server(review_app(room, token), host, port)
+
+
+def _make_room(
+    place: Path,
+    data: Path,
+    target: str,
+    key: str | None,
+    read: Labelled,
+    judge: AuditJudge,
+    every: int,
+    top: int | None,
+    overlap: float,
+    files: Path | None,
+) -> SuspectRoom:
+    from buttress.review.corrections import ROW_NUMBER
+    from buttress.review.evidence import shown
+    from buttress.review.room import SuspectRoom
+    from buttress.review.store import ReviewStore
+
+    store = ReviewStore(place, overlap=overlap)
+    store.remember("data", _fingerprint(data))
+    store.remember("target", target)
+    store.remember("key", key or ROW_NUMBER)
+    keys = None if key is None else [shown(value) for value in read.table[key]]
+    if keys is not None and len(set(keys)) < len(keys):
+        raise typer.BadParameter(f"--key {key}: two rows have the same value")
+    return SuspectRoom(
+        store,
+        read.table,
+        read.labels,
+        judge,
+        title=f"{data.name} – {target}",
+        features=read.features,
+        keys=keys,
+        key_column=key or ROW_NUMBER,
+        every=every,
+        top=top,
+        files=files,
+    )
+
+
+def _fingerprint(data: Path) -> str:
+    """Tells one version of a file from another."""
+    with data.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _export(place: Path, out: Path, say: Output, data: Path, target: str) -> None:
+    from buttress.review.corrections import write_corrections
+    from buttress.review.progress import progress_of
+    from buttress.review.room import corrections_of
+    from buttress.review.store import ReviewStore
+
+    store = ReviewStore(place)
+    store.remember("data", _fingerprint(data))
+    store.remember("target", target)
+    made = corrections_of(store, store.known("key"))
+    write_corrections(out, made)
+    changed = sum(each.old_label != each.new_label for each in made)
+    say.say(f"{progress_of(store).sentence}; {changed} labels changed; wrote {out}")
+    say.result({"out": str(out), "corrections": len(made), "changed": changed})

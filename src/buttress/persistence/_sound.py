@@ -1,0 +1,78 @@
+"""Structures that scikit-learn's compiled code follows without looking: checked after loading.
+
+A tree whose child is out of its array, or an index of neighbours that points beyond the rows,
+would make that code read foreign memory or never end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def check_structures(model: Any) -> None:
+    """Raise a ValueError when a tree or an index of neighbours inside a model is unsound.
+
+    Parameters
+    ----------
+    model : object
+        Whatever a file held.
+    """
+    for part, n_features in _parts(model):
+        kind = type(part).__name__
+        home = type(part).__module__
+        if kind == "Tree" and home.startswith("sklearn.tree."):
+            leaf = part.children_left < 0
+            _check_nodes(part.children_left, part.children_right, leaf)
+            _check_range("feature", part.feature[~leaf], int(part.n_features))
+        elif kind == "TreePredictor" and home.startswith("sklearn.ensemble."):
+            nodes = part.nodes
+            leaf = nodes["is_leaf"].astype(bool)
+            _check_nodes(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), leaf)
+            if n_features is not None:
+                _check_range("feature", nodes["feature_idx"][~leaf], n_features)
+        elif hasattr(part, "get_arrays") and home.startswith("sklearn.neighbors."):
+            data, index, nodes, _ = (np.asarray(array) for array in part.get_arrays())
+            _check_range("neighbour", index, len(data))
+            _check_range("start", nodes["idx_start"], len(data) + 1)
+            _check_range("end", nodes["idx_end"], len(data) + 1)
+
+
+def _check_nodes(left: Any, right: Any, leaf: Any) -> None:
+    """Children come behind their parent, and within the array: no node is met twice."""
+    parents = np.flatnonzero(~leaf)
+    for children in (left, right):
+        below = children[parents]
+        if np.any(below <= parents) or np.any(below >= len(left)):
+            raise ValueError("a tree in it has a child that is none of its nodes")
+
+
+def _check_range(what: str, values: Any, end: int) -> None:
+    if np.any(values < 0) or np.any(values >= end):
+        raise ValueError(f"a tree in it has a {what} out of range")
+
+
+def _parts(model: Any) -> Iterator[tuple[Any, int | None]]:
+    """Every object inside a model once, with the number of features of what holds it."""
+    seen: set[int] = set()
+    stack: list[tuple[Any, int | None]] = [(model, None)]
+    while stack:
+        value, n_features = stack.pop()
+        plain = value is None or isinstance(value, (str, bytes, int, float, type))
+        if plain or id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield value, n_features
+        if isinstance(value, dict):
+            stack += [(item, n_features) for item in value.values()]
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            stack += [(item, n_features) for item in value]
+        elif isinstance(value, np.ndarray):
+            if value.dtype.hasobject:
+                stack += [(item, n_features) for item in value.ravel().tolist()]
+        else:
+            inside = getattr(value, "__dict__", {})
+            known = inside.get("n_features_in_", n_features)
+            stack += [(item, known) for item in inside.values()]

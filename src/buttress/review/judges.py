@@ -1,0 +1,113 @@
+"""The usual judge of labels: witnesses that have not seen a row, and one model of label noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array, IntArray
+from buttress.noise import LabelAudit, LabelSuspects
+from buttress.review.room import Ranking
+from buttress.tables.encoder import TableEncoder
+from buttress.tables.table import Table
+
+# What `--witnesses` may name.
+WITNESSES = ("ramp", "leaky", "svc", "logistic", "forest", "extra-trees", "boosting")
+
+
+def make_witness(name: str, seed: int = 0) -> Any:
+    """The classifier behind a name, with settings that suit most tables.
+
+    Examples
+    --------
+    >>> type(make_witness("extra-trees")).__name__
+    'ExtraTreesClassifier'
+    """
+    if name in ("ramp", "leaky"):
+        import buttress
+
+        return (
+            buttress.RampClassifierCV(random_state=seed)
+            if name == "ramp"
+            else buttress.LeakyHockeyStickClassifierCV()
+        )
+    if name == "svc":
+        from sklearn.svm import SVC
+
+        return SVC(random_state=seed)
+    if name == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=2000)
+    from sklearn import ensemble
+
+    if name == "boosting":
+        return ensemble.HistGradientBoostingClassifier(random_state=seed)
+    if name not in WITNESSES:
+        raise ValueError(f"witness {name!r} is not accepted: {', '.join(WITNESSES)}.")
+    kind = ensemble.RandomForestClassifier if name == "forest" else ensemble.ExtraTreesClassifier
+    return kind(n_estimators=400, random_state=seed)
+
+
+@dataclass(eq=False)
+class AuditJudge:
+    """Judges labels with `buttress.LabelAudit`; see `Judge`.
+
+    Attributes
+    ----------
+    X : ndarray
+        The rows as numbers.
+    witnesses : sequence of str
+        Names of `WITNESSES`; none means the audit's own choice.
+    groups : ndarray, optional
+        Rows of one group are never judged by a model that has seen another of them.
+    fdr : float
+        Wanted share of right labels in the list.
+    strategy : {"errors", "value"}
+        What comes first: the surest errors, or those whose correction changes most.
+    seed : int
+    n_jobs : int, optional
+    found : LabelSuspects or None
+        What the last call found among the rows with a label.
+    rows : ndarray of int
+        The rows with a label, at the last call.
+    """
+
+    X: Array
+    witnesses: Sequence[str] = ()
+    groups: NDArray[Any] | None = None
+    fdr: float = 0.1
+    strategy: str = "errors"
+    seed: int = 0
+    n_jobs: int | None = None
+    found: LabelSuspects | None = None
+    rows: IntArray | None = None
+
+    def __call__(self, labels: NDArray[Any]) -> Ranking:
+        """Rank the rows; those without a label come last and are never wrong."""
+        known = np.flatnonzero([label is not None for label in labels])
+        audit = LabelAudit(
+            estimators=[make_witness(name, self.seed) for name in self.witnesses] or "auto",
+            fdr=self.fdr,
+            groups=None if self.groups is None else self.groups[known],
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )
+        found = audit.audit(self.X[known], labels[known].astype(str))
+        self.found, self.rows = found, known
+        wrong = np.zeros(len(labels))
+        wrong[known] = found.probabilities
+        suggested = labels.copy()
+        suggested[known] = found.suggested.astype(object)
+        first = known[found.next(len(known), strategy=self.strategy)]
+        rest = np.setdiff1d(np.arange(len(labels)), known)
+        return Ranking(wrong, suggested, np.concatenate([first, rest]).astype(np.intp))
+
+
+def as_numbers(features: Table) -> Array:
+    """A table of features as the matrix that witnesses see; missing values are filled in."""
+    return np.asarray(TableEncoder(missing="impute").fit_transform(features))

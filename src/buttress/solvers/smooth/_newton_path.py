@@ -1,0 +1,406 @@
+"""Newton's method along a regularisation path: one loop over two spaces.
+
+A *space* is where the model lives: coefficients of the rows (`_kernel_space`) or weights of few
+features (`_feature_space`). It knows how margins follow from a point, what the Newton equations
+are and how to solve them; the loop knows the loss, judges the steps and follows the path. Names
+are those of the page on methods: u margins, t minus the derivative of the loss, kappa its
+curvature, omega row weights that sum to one.
+
+Steps are judged by slopes alone: along a step the objective is convex, so
+``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``; no loss is evaluated, and with it no logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from buttress._arrays import Array, IntArray
+from buttress._compile import FAST, compiled, inner
+from buttress.solvers.smooth.margins import balancing_shift, imbalance, set_slopes
+
+_BISECTIONS = 60
+# Below this change of the slopes the first few Newton steps need no safeguard.
+_CLOSE = 1e-3
+_TRUSTED_STEPS = 4
+# For signs the next step may be the last after one that left no more than this share of itself.
+_SETTLING = 0.5
+
+
+class Point(NamedTuple):
+    """A model: its coordinates, intercept and margins, and the loss's slopes at these.
+
+    Attributes
+    ----------
+    x : array of shape (size,)
+    b : array of shape (1,)
+    u, t, kappa : arrays of shape (n,)
+        Of the rows that count.
+    """
+
+    x: Array
+    b: Array
+    u: Array
+    t: Array
+    kappa: Array
+
+
+class Problem(NamedTuple):
+    """The rows that count of one binary problem, its penalties, and when they are solved.
+
+    Attributes
+    ----------
+    y, omega : arrays of shape (n,)
+    lambdas : array of shape (L,)
+        Decreasing.
+    flat : array of shape (2,)
+        Largest margins of the two classes (+1 first) per unit of ``1 / (2 lambda)`` while the
+        loss is linear at all rows; NaN where that never happens, or the intercept is unique.
+    tail_exponent : float
+        Of the exact scaling tail, 0 when the loss has none.
+    fit_intercept : bool
+    tol : float
+        On the largest error of a row's slope against its coefficient.
+    max_iter : int
+        Steps a penalty.
+    signs_only : bool
+        Whether a penalty is done as soon as no sign of a score at a row without weight can
+        change any more.
+    """
+
+    y: Array
+    omega: Array
+    lambdas: Array
+    flat: Array
+    tail_exponent: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    signs_only: bool
+
+
+class Found(NamedTuple):
+    """Solutions at L penalties.
+
+    Attributes
+    ----------
+    coefs, intercepts, intervals : arrays of shapes (L, size), (L,) and (L, 2)
+    residuals, iterations : arrays of shape (L,)
+    """
+
+    coefs: Array
+    intercepts: Array
+    intervals: Array
+    residuals: Array
+    iterations: IntArray
+
+    def at(self, wanted: Any) -> Found:
+        """The solutions at some of the penalties."""
+        return Found(*(part[wanted] for part in self))
+
+
+# What a space does, in compiled code only.
+def predict(space: Any, loss: Any, problem: Problem, point: Point, index: int) -> tuple[bool, bool]:
+    """Move `point` to where the path is heading at the penalty `index`.
+
+    Returns whether it is a guess that is not precise enough to end at, and whether the factor
+    may serve once more.
+    """
+    raise NotImplementedError
+
+
+def set_flat_point(space: Any, problem: Problem, lam: float, point: Point) -> None:
+    """Set coordinates and margins (without intercept) of a loss that is linear at all rows."""
+    raise NotImplementedError
+
+
+def renew(space: Any, problem: Problem, point: Point, lam: float, iteration: int) -> None:
+    """Factorise the Newton equations at `point`."""
+    raise NotImplementedError
+
+
+def propose(space: Any, problem: Problem, point: Point, lam: float, trial: Point) -> float:
+    """Set coordinates and margins of `trial`, a Newton step away from `point`.
+
+    Returns the relative error of the step.
+    """
+    raise NotImplementedError
+
+
+def penalty_slopes(space: Any, problem: Problem, point: Point, trial: Point) -> tuple[float, float]:
+    """The derivative of half the squared norm along the step, and how much it grows."""
+    raise NotImplementedError
+
+
+def refresh(space: Any, problem: Problem, point: Point) -> None:
+    """Margins from coordinates, where they may be less precise."""
+    raise NotImplementedError
+
+
+def arrive(space: Any, problem: Problem, point: Point, lam: float) -> None:
+    """Prepare for a step from `point`, whose slopes are set."""
+    raise NotImplementedError
+
+
+def settled(
+    space: Any, problem: Problem, before: Point, point: Point, lam: float, left: float
+) -> bool:
+    """Whether no sign at the rows without weight can change; may move `point` to be sure.
+
+    `left` is the share of the last change of the slopes that is left.
+    """
+    raise NotImplementedError
+
+
+def implements(generic: Callable[..., Any], kind: type) -> Callable[[Any], Any]:
+    """Make the decorated function what `generic` does for one kind of space."""
+    options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+    def register(function: Any) -> Any:
+        def choose(space: Any, *rest: Any) -> Any:  # pragma: no cover (runs while compiling)
+            return function if space.instance_class is kind else None
+
+        overload(generic, strict=False, jit_options=options)(choose)
+        return function
+
+    return register
+
+
+@inner(fastmath=True)
+def _compare(
+    loss: Any, omega: Array, curvature: Array, point: Point, trial: Point
+) -> tuple[float, float, float, float]:
+    """Set the slopes at `trial`, and compare them with those at `point`.
+
+    Returns the largest change of a slope, the largest deviation from the linear change, and the
+    derivative of the mean loss along the step where it starts and where it ends.
+    """
+    set_slopes(loss, trial.u, trial.t, trial.kappa)
+    u, t, new_u, new_t = point.u, point.t, trial.u, trial.t
+    change, bent, start, end = 0.0, 0.0, 0.0, 0.0
+    for i in range(u.size):
+        du = new_u[i] - u[i]
+        moved = new_t[i] - t[i]
+        change = max(change, abs(moved))
+        bent = max(bent, abs(moved + curvature[i] * du))
+        start -= omega[i] * t[i] * du
+        end -= omega[i] * new_t[i] * du
+    return change, bent, start, end
+
+
+@inner(fastmath=FAST)
+def _slope_along(
+    loss: Any, omega: Array, u: Array, new_u: Array, share: float, work: Array
+) -> float:
+    """The derivative of the mean loss after a share of the step from `u` to `new_u`."""
+    moved, t, kappa = work[0], work[1], work[2]
+    for i in range(u.size):
+        moved[i] = u[i] + share * (new_u[i] - u[i])
+    set_slopes(loss, moved, t, kappa)
+    slope = 0.0
+    for i in range(u.size):
+        slope -= omega[i] * t[i] * (new_u[i] - u[i])
+    return slope
+
+
+@inner(inline="always")
+def _safe_share(
+    loss: Any,
+    omega: Array,
+    point: Point,
+    trial: Point,
+    slopes: tuple[float, float],
+    penalty: tuple[float, float],
+    work: Array,
+) -> float:
+    """The share of a step to take so that the objective falls; 0 when rounding hides that.
+
+    Along the step the objective's slope goes from the first to the second of `slopes`; the
+    penalty's part of it from the first of `penalty` to the sum of both.
+    """
+    start, end = slopes
+    if end <= 0.0:
+        return 1.0  # falling all the way
+    low, high = 0.0, 1.0
+    for attempt in range(_BISECTIONS):
+        share = 0.5 * (low + high)
+        slope = penalty[0] + share * penalty[1]
+        slope += _slope_along(loss, omega, point.u, trial.u, share, work)
+        if attempt == 0 and slope + end <= 0.1 * start:
+            return 1.0
+        if slope > 0.05 * start:
+            high = share
+        elif slope < 0.5 * start:
+            low = share
+        else:
+            return share
+    return low
+
+
+@inner()
+def _shorten(point: Point, trial: Point, share: float) -> None:
+    x, u, b, new_x, new_u, new_b = point.x, point.u, point.b, trial.x, trial.u, trial.b
+    for k in range(x.size):
+        new_x[k] = x[k] + share * (new_x[k] - x[k])
+    for i in range(u.size):
+        new_u[i] = u[i] + share * (new_u[i] - u[i])
+    new_b[0] = b[0] + share * (new_b[0] - b[0])
+
+
+@inner(fastmath=True)
+def _smallest(v: Array) -> float:
+    smallest = float(v[0])
+    for i in range(v.size):
+        smallest = min(smallest, v[i])
+    return smallest
+
+
+@inner()
+def _balance(loss: Any, problem: Problem, point: Point, work: Array) -> bool:
+    """Move an intercept that no curvature holds to where the classes balance."""
+    y, omega, u, kappa = problem.y, problem.omega, point.u, point.kappa
+    for i in range(u.size):
+        if kappa[i] > 0.0:
+            return False
+    if abs(imbalance(loss, u, y, omega, 0.0, work)) <= 1e-13:
+        return False
+    shift = balancing_shift(loss, u, y, omega, 1.0, work)
+    point.b[0] += shift
+    for i in range(u.size):
+        u[i] += y[i] * shift
+    set_slopes(loss, u, point.t, kappa)
+    return True
+
+
+@inner(inline="always")
+def _solve_one(
+    space: Any, loss: Any, problem: Problem, index: int, point: Point, trial: Point, work: Array
+) -> tuple[Point, Point, float, int]:
+    """Solve the penalty `index` from `point`; the solution, a free point, residual and steps."""
+    lam, tol, omega = problem.lambdas[index], problem.tol, problem.omega
+    guess, steady = predict(space, loss, problem, point, index)
+    error, steps = np.inf, 0
+    while steps < problem.max_iter:
+        steps += 1
+        if problem.fit_intercept and _balance(loss, problem, point, work):
+            arrive(space, problem, point, lam)
+        if not steady:
+            renew(space, problem, point, lam, steps)
+        rounding = propose(space, problem, point, lam, trial)
+        change, bent, start, end = _compare(loss, omega, space.curvature, point, trial)
+        error = bent + rounding * change
+        if change > _CLOSE or steps > _TRUSTED_STEPS:
+            pull, growth = penalty_slopes(space, problem, point, trial)
+            penalty = 2.0 * lam * pull, 2.0 * lam * growth
+            slopes = start + penalty[0], end + penalty[0] + penalty[1]
+            share = _safe_share(loss, omega, point, trial, slopes, penalty, work)
+            if share < 1.0 and steady:
+                steady = False  # the factor is too old
+                continue
+            if share == 0.0 and change > _CLOSE:
+                error = np.inf
+                if not guess:
+                    break
+                # Rounding of the guess may hide the way.
+                guess = False
+                refresh(space, problem, point)
+                set_slopes(loss, point.u, point.t, point.kappa)
+                arrive(space, problem, point, lam)
+                continue
+            if 0.0 < share < 1.0:
+                _shorten(point, trial, share)
+                refresh(space, problem, trial)
+                set_slopes(loss, trial.u, trial.t, trial.kappa)
+                error = np.inf
+        point, trial = trial, point
+        if error <= tol and not guess:
+            break
+        guess = False
+        # As good a step again may use the factor again: for signs, or if it is the last one.
+        steady = error <= space.contraction * change
+        last = error * error <= space.contraction * tol * change
+        steady = steady and (problem.signs_only or last)
+        arrive(space, problem, point, lam)
+        if problem.signs_only and 0.0 < error <= _SETTLING * change:
+            # The scaling tail needs precision.
+            ahead = problem.tail_exponent > 0.0 and _smallest(point.u) >= 1.0
+            if not ahead and settled(space, problem, trial, point, lam, error / change):
+                break
+    return point, trial, error, steps
+
+
+@inner(inline="always")
+def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point) -> float:
+    """Where the loss is linear at all rows f is known and b an interval; half its length.
+
+    Negative when there is no such solution at this penalty.
+    """
+    low = problem.flat[1] / (2.0 * lam) - 1.0
+    high = 1.0 - problem.flat[0] / (2.0 * lam)
+    if not low <= high:
+        return -1.0
+    set_flat_point(space, problem, lam, point)
+    u, y, b = point.u, problem.y, 0.5 * (low + high)
+    point.b[0] = b
+    for i in range(u.size):
+        u[i] += y[i] * b
+    set_slopes(loss, u, point.t, point.kappa)
+    return float(0.5 * (high - low))
+
+
+@inner()
+def _store(
+    point: Point, half: float, residual: float, steps: int, index: int, found: Found
+) -> None:
+    x, b, row, interval = point.x, point.b[0], found.coefs[index], found.intervals[index]
+    for k in range(x.size):
+        row[k] = x[k]
+    found.intercepts[index], interval[0], interval[1] = b, b - half, b + half
+    found.residuals[index], found.iterations[index] = residual, steps
+
+
+@inner(inline="always")
+def _fill_tail(problem: Problem, last: int, found: Found) -> None:
+    """Beyond the penalty `last` solutions are known multiples of its own."""
+    lambdas, coefs, intercepts = problem.lambdas, found.coefs, found.intercepts
+    intervals, residuals, iterations = found.intervals, found.residuals, found.iterations
+    for index in range(last + 1, lambdas.size):
+        factor = (lambdas[last] / lambdas[index]) ** problem.tail_exponent
+        for k in range(coefs.shape[1]):
+            coefs[index, k] = factor * coefs[last, k]
+        b = factor * intercepts[last]
+        intercepts[index], intervals[index, 0], intervals[index, 1] = b, b, b
+        residuals[index], iterations[index] = residuals[last], 0
+
+
+@compiled()
+def follow_path(
+    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, found: Found
+) -> None:
+    """Solve for every penalty, from the largest to the smallest, with warm starts.
+
+    Parameters
+    ----------
+    space : KernelSpace or FeatureSpace
+    loss : scalars of a loss
+    point : Point
+        Where to start: coordinates, intercept and margins.
+    trial : Point
+        Room for another.
+    work : array of shape (3, n)
+    """
+    set_slopes(loss, point.u, point.t, point.kappa)
+    for index in range(problem.lambdas.size):
+        half = _set_flat(space, loss, problem, problem.lambdas[index], point)
+        if half >= 0.0:
+            _store(point, half, 0.0, 1, index, found)
+            continue
+        point, trial, residual, steps = _solve_one(space, loss, problem, index, point, trial, work)
+        _store(point, 0.0, residual, steps, index, found)
+        precise = problem.tail_exponent > 0.0 and residual <= problem.tol
+        if precise and _smallest(point.u) >= 1.0:
+            _fill_tail(problem, index, found)
+            return

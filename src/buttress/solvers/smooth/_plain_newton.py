@@ -1,0 +1,252 @@
+"""Newton's method at few penalties, in NumPy: nothing to compile, and any loss that takes arrays.
+
+The method is that of `_newton_path` without what pays along a path only: no prediction, no factor
+that serves twice, no single precision. A fit at one penalty takes a few milliseconds with it and
+many seconds to compile the other; losses that cannot be compiled have no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import lapack
+
+from buttress._arrays import Array
+
+_BISECTIONS = 60
+# Below this change of the slopes the first few steps need no safeguard.
+_CLOSE = 1e-3
+_TRUSTED_STEPS = 4
+_SMALLEST_RIDGE = 1e-12
+
+
+class Rows(Protocol):
+    """The rows that count of one problem, in one of two forms."""
+
+    @property
+    def y(self) -> Array: ...
+
+    @property
+    def omega(self) -> Array: ...
+
+    def margins(self, x: Array, b: float) -> Array:
+        """Margins of the model with coordinates `x` and intercept `b`."""
+        ...
+
+    def step(
+        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+    ) -> PlainPoint:
+        """The minimum of the quadratic model with slopes `t` and curvatures `kappa`."""
+        ...
+
+    def penalty_slopes(self, point: PlainPoint, step: PlainPoint) -> tuple[float, float]:
+        """The derivative of half the squared norm along the step, and how much it grows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PlainPoint:
+    """Coordinates, intercept and margins of a model."""
+
+    x: Array
+    b: float
+    u: Array
+
+    def towards(self, other: PlainPoint, share: float) -> PlainPoint:
+        """The point after a share of the way."""
+        return PlainPoint(
+            self.x + share * (other.x - self.x),
+            self.b + share * (other.b - self.b),
+            self.u + share * (other.u - self.u),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """Kernel form: coefficients x of the rows, margins ``y (K x + b)``."""
+
+    K: Array
+    y: Array
+    omega: Array
+
+    def margins(self, x: Array, b: float) -> Array:
+        return np.asarray(self.y * (self.K @ x + b))
+
+    def step(
+        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+    ) -> PlainPoint:
+        # Rows whose loss is straight keep the coefficients of their slopes; the curved ones
+        # solve a system with the matrix I + D K D.
+        curved = np.flatnonzero(kappa > 0)
+        x, b = self.omega * self.y * t / (2.0 * lam), point.b
+        if len(curved) == 0:
+            return PlainPoint(x, b, self.margins(x, b))
+        x[curved] = 0.0
+        d = np.sqrt(self.omega[curved] * kappa[curved] / (2.0 * lam))
+        system = self.K[curved[:, None], curved]
+        system *= d * d[:, None]
+        system[np.diag_indices(len(d))] += 1.0
+        target = self.y[curved] * (t[curved] / kappa[curved] + point.u[curved])
+        target -= self.K[curved] @ x
+        right = _solve(system, np.stack([d * target, d]))
+        if fit_intercept:
+            b = float((d @ right[0] + x.sum()) / (d @ right[1]))
+            right[0] -= b * right[1]
+        x[curved] = d * right[0]
+        return PlainPoint(x, b, self.margins(x, b))
+
+    def penalty_slopes(self, point: PlainPoint, step: PlainPoint) -> tuple[float, float]:
+        scores, moved = self.y * point.u - point.b, step.x - point.x
+        change = self.y * (step.u - point.u) - (step.b - point.b)
+        return float(scores @ moved), float(change @ moved)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRows:
+    """Feature form: weights x of the features, margins ``y (F x + b)``."""
+
+    F: Array
+    y: Array
+    omega: Array
+
+    def margins(self, x: Array, b: float) -> Array:
+        return np.asarray(self.y * (self.F @ x + b))
+
+    def step(
+        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+    ) -> PlainPoint:
+        F, p = self.F, self.F.shape[1]
+        size = p + 1 if fit_intercept else p
+        curved = self.omega * kappa
+        H, downhill = np.empty((size, size)), np.empty(size)
+        weighted = F * curved[:, None]
+        pull = self.omega * self.y * t
+        H[:p, :p] = weighted.T @ F
+        H[np.arange(p), np.arange(p)] += 2.0 * lam
+        downhill[:p] = pull @ F - 2.0 * lam * point.x
+        if fit_intercept:
+            H[p, :p] = H[:p, p] = weighted.sum(axis=0)
+            H[p, p], downhill[p] = curved.sum(), pull.sum()
+        # Scaled to unit diagonal, features of very different sizes are harmless.
+        diagonal = np.diagonal(H)
+        scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+        H *= scale * scale[:, None]
+        H[np.diag_indices(size)] = 1.0
+        found = scale * _solve(H, (scale * downhill)[None])[0]
+        x, b = point.x + found[:p], point.b + (float(found[p]) if fit_intercept else 0.0)
+        return PlainPoint(x, b, self.margins(x, b))
+
+    def penalty_slopes(self, point: PlainPoint, step: PlainPoint) -> tuple[float, float]:
+        moved = step.x - point.x
+        return float(point.x @ moved), float(moved @ moved)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solutions (one a row) of a system with unit diagonal at least; ridged where rounding asks."""
+    ridge = 0.0
+    while True:
+        # LAPACK reads Fortran order: the transposed matrix, which is the same, needs no copy.
+        factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0)
+        if info == 0:
+            solution, _ = lapack.dpotrs(factor, right.T, lower=0)
+            return np.ascontiguousarray(solution.T)
+        more = max(10.0 * ridge, _SMALLEST_RIDGE)
+        matrix[np.diag_indices(len(matrix))] += more - ridge
+        ridge = more
+
+
+def balanced(rows: Rows, loss: Any, point: PlainPoint) -> PlainPoint:
+    """The point with the intercept at which the slopes of the two classes balance."""
+    pull = rows.omega * rows.y
+
+    def imbalance(shift: float) -> float:
+        return float(-(pull @ np.asarray(loss.derivative(point.u + rows.y * shift))))
+
+    low, high = -1.0, 1.0
+    while imbalance(low) < 0.0 and low > -1e300:
+        low *= 2.0
+    while imbalance(high) > 0.0 and high < 1e300:
+        high *= 2.0
+    while high - low > 1e-15 * max(abs(low), abs(high)):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if imbalance(middle) > 0.0 else (low, middle)
+    shift = 0.5 * (low + high)
+    return PlainPoint(point.x, point.b + shift, point.u + rows.y * shift)
+
+
+def solve_penalty(
+    rows: Rows,
+    loss: Any,
+    lam: float,
+    point: PlainPoint,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[PlainPoint, float, int]:
+    """Solve one problem at one penalty from `point`: the solution, its residual, and the steps.
+
+    The residual is the largest error of a row's slope against its coefficient.
+    """
+    omega = rows.omega
+    t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
+    for steps in range(1, max_iter + 1):
+        if fit_intercept and not kappa.any() and abs((omega * rows.y) @ t) > 1e-13:
+            # No curvature to tell how far the intercept must go.
+            point = balanced(rows, loss, point)
+            t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
+        trial = rows.step(point, t, kappa, lam, fit_intercept)
+        new_t, du = -np.asarray(loss.derivative(trial.u)), trial.u - point.u
+        change = float(np.max(np.abs(new_t - t)))
+        error = float(np.max(np.abs(new_t - t + kappa * du)))
+        if change > _CLOSE or steps > _TRUSTED_STEPS:
+            pull, growth = (2.0 * lam * part for part in rows.penalty_slopes(point, trial))
+            slopes = pull - (omega * t) @ du, pull + growth - (omega * new_t) @ du
+            share = _safe_share(rows, loss, point, du, slopes, pull, growth)
+            if share == 0.0 and change > _CLOSE:
+                return point, np.inf, steps
+            if 0.0 < share < 1.0:
+                trial, error = point.towards(trial, share), np.inf
+                new_t = -np.asarray(loss.derivative(trial.u))
+        point, t = trial, new_t
+        if error <= tol:
+            break
+        kappa = np.asarray(loss.curvature(point.u))
+    return point, error, steps
+
+
+def _safe_share(
+    rows: Rows,
+    loss: Any,
+    point: PlainPoint,
+    du: Array,
+    slopes: tuple[float, float],
+    pull: float,
+    growth: float,
+) -> float:
+    """The share of a step to take so that the objective falls; 0 when rounding hides that.
+
+    Along the step the objective's slope goes from the first to the second of `slopes`; the
+    penalty's part of it from `pull` to ``pull + growth``. The objective is convex, so that two
+    slopes bound its change, and no loss is evaluated.
+    """
+    start, end = slopes
+    if end <= 0.0:
+        return 1.0  # falling all the way
+    low, high = 0.0, 1.0
+    for attempt in range(_BISECTIONS):
+        share = 0.5 * (low + high)
+        slope = pull + share * growth
+        slope += float((rows.omega * np.asarray(loss.derivative(point.u + share * du))) @ du)
+        if attempt == 0 and slope + end <= 0.1 * start:
+            return 1.0
+        if slope > 0.05 * start:
+            high = share
+        elif slope < 0.5 * start:
+            low = share
+        else:
+            return share
+    return low

@@ -1,0 +1,50 @@
+"""Intercepts of columns at their minimum, by bisection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress._compile import compiled
+from buttress.solvers.smooth.margins import balancing_shift, for_loss
+
+# Where the search begins: columns are near their solutions.
+_WIDTH = 0.125
+
+
+@compiled()
+def _balance(
+    loss: Any,
+    f: Array,
+    y: Array,
+    omega: Array,
+    problem: IntArray,
+    columns: IntArray,
+    a0: Array,
+    work: Array,
+) -> None:
+    u = work[3]
+    for k in columns:
+        label, scores = y[problem[k]], f[k]
+        for i in range(scores.size):
+            u[i] = label[i] * scores[i]
+        shift = balancing_shift(loss, u, label, omega[problem[k]], _WIDTH, work)
+        a0[k] += shift
+        for i in range(scores.size):
+            scores[i] += shift
+
+
+def balance_intercepts(
+    loss: Any,
+    f: Array,
+    y: Array,
+    omega: Array,
+    problem: IntArray,
+    columns: IntArray,
+    a0: Array,
+) -> None:
+    """Move the intercepts of some columns, and their scores `f`, to the minimum."""
+    work = np.empty((4, f.shape[1]), dtype=f.dtype)
+    for_loss(_balance, loss)(loss, f, y, omega, problem, columns, a0, work)

@@ -1,0 +1,221 @@
+"""Answers to the rows of a file, block by block: label, margin, probability, or no answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from buttress._arrays import Array, BoolArray
+from buttress._words import did_you_mean
+from buttress.tables.classifier import TableClassifier
+from buttress.tables.reading import column_names, iter_table
+from buttress.tables.table import Table, TableError, is_missing, listed
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model says to a block of rows.
+
+    Attributes
+    ----------
+    labels : list
+        The label of every row, also of those rejected; None for a row with missing values that
+        the model was told to leave out.
+    margins : list of float or None
+        The decision value: with two classes positive for the second of them, with more the
+        largest.
+    probabilities : list of float or None
+        Of the label given; an empty list when the model has none.
+    rejected : list of bool
+        Rows that the model would rather not answer.
+    kept : dict of str to list
+        Columns carried along as they stand in the file.
+    truth : ndarray or None
+        The labels in the file, if it has them.
+    """
+
+    labels: list[Any]
+    margins: list[float | None]
+    probabilities: list[float | None]
+    rejected: list[bool]
+    kept: dict[str, list[Any]]
+    truth: NDArray[Any] | None
+
+
+class FilePrediction:
+    """A model and a file of rows for it.
+
+    Everything that can be checked without reading the rows is checked here: the columns of the
+    model must be in the file, and so must those to keep.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Fitted. Its encoder is told to ignore extra columns.
+    path : path-like
+        CSV, JSON lines or Parquet.
+    keep : sequence of str
+        Columns to carry along.
+    lenient : bool
+        Whether a new category counts as none of the known ones, instead of an error.
+    decimal : {".", ","}
+    block_rows : int
+
+    Attributes
+    ----------
+    extra : list of str
+        Columns of the file that the model does not know; they are not looked at.
+    has_probabilities : bool
+
+    Raises
+    ------
+    TableError
+        Naming the column that is missing.
+    """
+
+    def __init__(
+        self,
+        model: TableClassifier,
+        path: str | os.PathLike[str],
+        *,
+        keep: Sequence[str] = (),
+        lenient: bool = False,
+        decimal: str = ".",
+        block_rows: int = 10_000,
+    ) -> None:
+        self.model, self.path, self.keep = model, path, list(keep)
+        self.decimal, self.block_rows = decimal, block_rows
+        self._encoder = model.encoder_
+        self._encoder.set_params(extra_columns="ignore")
+        if lenient:
+            self._encoder.set_params(new_categories="ignore")
+        present = column_names(path, decimal=decimal)
+        features = [str(name) for name in self._encoder.feature_names_in_]
+        for names, what in ((features, " of the model"), (self.keep, " to keep")):
+            absent = [name for name in names if name not in present]
+            if absent:
+                hint = did_you_mean(absent[0], [n for n in present if n not in features])
+                raise TableError(
+                    f"{path}: the column {listed(absent)}{what} is missing in the data{hint}"
+                )
+        known = {*features, *model.known_extras()}
+        self.extra = [name for name in present if name not in known]
+        self._skip = [name for name in present if name not in features and name != model.target]
+        self._probability = _probability_of(model.estimator_)
+        self.has_probabilities = self._probability is not None
+
+    def __iter__(self) -> Iterator[Answers]:
+        encoder, model = self._encoder, self.model
+        first = 1
+        for block in iter_table(
+            self.path,
+            target=model.target,
+            text=list(encoder.categories_),
+            numeric=encoder.numeric_,
+            keep=self.keep,
+            skip=self._skip,
+            decimal=self.decimal,
+            block_rows=self.block_rows,
+        ):
+            where = f"{self.path}, rows {first} to {first + len(block) - 1}"
+            yield self._answers(block, where)
+            first += len(block)
+
+    def _answers(self, block: Table, where: str) -> Answers:
+        model = self.model
+        truth = None if model.target is None else block.columns.get(model.target)
+        features = block if truth is None else block.without(str(model.target))
+        rows = np.arange(len(block))
+        if self._encoder.missing == "drop-rows":
+            rows = np.flatnonzero(features.complete())
+        labels: list[Any] = [None] * len(block)
+        margins: list[float | None] = [None] * len(block)
+        probabilities: list[float | None] = [None] * len(block) if self.has_probabilities else []
+        rejected = [False] * len(block)
+        if len(rows):
+            given, scores, chances, refused = self._judge(features.take(rows), where)
+            for position, row in enumerate(rows.tolist()):
+                labels[row] = given[position]
+                margins[row] = scores[position]
+                rejected[row] = refused[position]
+                if self.has_probabilities:
+                    probabilities[row] = chances[position]
+        kept = {name: list(block.written[name]) for name in self.keep}
+        return Answers(labels, margins, probabilities, rejected, kept, truth)
+
+    def _judge(
+        self, table: Table, where: str
+    ) -> tuple[list[Any], list[float], list[float], list[bool]]:
+        model = self.model
+        try:
+            encoded = model.encode(table)
+            scores = np.asarray(model.estimator_.decision_function(encoded))
+            labels = np.asarray(model.estimator_.predict(encoded))
+            refused = (
+                np.asarray(model.estimator_.reject(encoded))
+                if model.rejects
+                else np.zeros(len(labels), dtype=bool)
+            )
+            chances = np.zeros(0) if self._probability is None else self._probability(encoded)
+        except ValueError as error:
+            reason = str(error).replace(
+                "; choose missing='impute' or missing='drop-rows'",
+                "; the model was fitted with --missing error",
+            )
+            raise TableError(f"{where}: {reason}") from None
+        best = scores if scores.ndim == 1 else scores.max(axis=1)
+        _refuse_infinite(best, chances, table, where)
+        chance = (
+            chances[np.arange(len(labels)), _codes(model.classes_, labels)] if len(chances) else []
+        )
+        return labels.tolist(), best.tolist(), list(map(float, chance)), refused.tolist()
+
+
+def share_right(answers: Answers) -> tuple[int, int]:
+    """How many answers agree with the labels in the file, of how many that can be compared."""
+    if answers.truth is None:
+        return 0, 0
+    known = ~is_missing(answers.truth)
+    right = compared = 0
+    rows = zip(answers.labels, answers.truth, known, answers.rejected, strict=True)
+    for label, true, is_known, rejected in rows:
+        if is_known and not rejected and label is not None:
+            compared += 1
+            right += str(label) == str(true)
+    return right, compared
+
+
+def _refuse_infinite(scores: Array, chances: Array, table: Table, where: str) -> None:
+    bad: BoolArray = ~np.isfinite(scores)
+    if len(chances):
+        bad |= ~np.isfinite(chances).all(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        largest = max(
+            (abs(values[row]), name)
+            for name, values in table.columns.items()
+            if values.dtype.kind == "f"
+        )
+        raise TableError(
+            f"{where}: the score of row {row + 1} of them is not a finite number; its largest "
+            f"value is {largest[0]:g} in {largest[1]!r}"
+        )
+
+
+def _codes(classes: Any, labels: NDArray[Any]) -> NDArray[np.intp]:
+    position = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
+    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def _probability_of(estimator: Any) -> Any:
+    """The method that gives class probabilities, if there is one."""
+    for name in ("predict_proba", "implied_proba"):
+        method = getattr(estimator, name, None)
+        if method is not None:
+            return method
+    return None

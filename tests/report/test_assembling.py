@@ -1,0 +1,176 @@
+"""Reports are built from what the search has found, and say what was measured how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+from buttress import noise
+from buttress.metrics import cost_on_noisy_labels
+from buttress.model_selection import Judged, Measure
+from buttress.model_selection.candidates import Request
+from buttress.model_selection.planning import Planner, Size
+from buttress.report import (
+    Report,
+    class_table,
+    demonstration,
+    fit_report,
+    render,
+    true_labels_section,
+)
+from buttress.tables import Table
+from buttress.tables.automatic import choose_model
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    X, y = make_moons(160, noise=0.3, random_state=0)
+    labels = np.array(["no", "yes"])[y]
+    table = Table({"a": X[:, 0], "b": X[:, 1]})
+    planner = Planner(Size(160, 2), 60, folds=3, speed=1e3, clock=lambda: 0.0)
+    request = Request(folds=3)
+    found = choose_model(table, labels, ["leaky", "ramp"], planner=planner, request=request, jobs=1)
+    return table, labels, found, request
+
+
+def test_the_report_reuses_the_searches(chosen, monkeypatch):
+    table, labels, found, request = chosen
+
+    def never(*arguments, **options):
+        raise AssertionError("a report of these models needs no search")
+
+    monkeypatch.setattr("buttress.report.fitted.make_candidate", never)
+    page = fit_report("a/b.csv", table, labels, found, measure=Measure(), request=request, folds=3)
+    assert page.title.startswith("b.csv: ")
+    assert page.path is not None
+    assert page.comparison.names == ["leaky hockey stick", "ramp", "plain SVC"]
+    text = render(page)
+    assert "The parameters were chosen once on all rows compared" in text
+    assert "The saved model was fitted to all 160 rows with the exact kernel." in text
+
+
+def test_without_a_ramp_one_is_searched_for_the_suspects(chosen):
+    table, labels, found, request = chosen
+    searches = {"leaky": found.race.searches["leaky"]}
+    bare = replace(found, race=replace(found.race, searches=searches))
+    page = fit_report("b.csv", table, labels, bare, measure=Measure(), request=request, folds=3)
+    assert page.suspects.n_rows == 160
+
+
+def test_classes_add_up(chosen):
+    _, labels, found, _ = chosen
+    shown = class_table(found.judged)
+    np.testing.assert_array_equal(
+        np.add(np.add(shown.right, shown.wrong), shown.rejected), shown.rows
+    )
+    assert dict(zip(shown.names, shown.recall, strict=True)) == found.judged.recalls()
+    assert sum(shown.rows) == len(labels)
+
+
+@pytest.mark.parametrize("d", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
+def test_the_corrected_cost_rejects_the_same_rows(d, rate):
+    error = np.linspace(0, 1, 1001)
+    contradicted = rate + (1 - 2 * rate) * error
+    worth = contradicted > cost_on_noisy_labels(d, rate) + 1e-12
+    np.testing.assert_array_equal(worth, error > d + 1e-12)
+
+
+@pytest.mark.parametrize(("d", "rate"), [(0.0, 0.1), (0.6, 0.1), (0.2, -0.1), (0.2, 1.0)])
+def test_impossible_costs_and_rates_are_refused(d, rate):
+    with pytest.raises(ValueError, match="out of range"):
+        cost_on_noisy_labels(d, rate)
+
+
+@pytest.mark.skipif(not hasattr(noise, "clean_score"), reason="needs buttress.noise.clean_score")
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "cost"])
+def test_true_labels_are_estimated_beside_those_given(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    true = np.where(x + 0.2 * rng.normal(size=600) > 0, "yes", "no")
+    given = np.where(rng.random(600) < 0.2, np.where(true == "yes", "no", "yes"), true)
+    answers = np.where(x > 0, "yes", "no")
+    judged = Judged(
+        "a", "A", np.arange(600), given, answers, np.abs(x) < 0.1, x, np.zeros(600, int), 1.0
+    )
+    measure = Measure(name)
+    found = true_labels_section(judged, measure)
+    truth = measure.value(replace(judged, true=true))
+    assert found.given[0] == pytest.approx(measure.value(judged))
+    assert found.estimated[1] <= truth <= found.estimated[2]
+    assert found.estimated[2] < found.given[1]
+    assert all(abs(rate - 0.2) < 0.08 for rate, _, _ in found.rates.values())
+    assert "on true labels, estimated" in render(Report("a", truth=found))
+
+
+def test_rankings_are_not_carried_over(chosen):
+    assert true_labels_section(chosen[2].judged, Measure("f1")) is None
+
+
+# -- the demonstration -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return demonstration.run_demonstration([0, 1], jobs=1)
+
+
+def test_only_malignant_training_labels_are_wrong():
+    split = demonstration.make_split(4)
+    assert (split.y_clean[split.wrong] == "malignant").all()
+    share = split.wrong.sum() / (split.y_clean == "malignant").sum()
+    assert share == pytest.approx(demonstration.MISSED, abs=0.01)
+
+
+def test_sentences_say_when_chance_would_do(shown):
+    cost = Measure("cost", demonstration.D)
+    sentences = demonstration.findings(shown)
+    assert len(sentences) == len(shown.judged) - 1
+    for kind, sentence in zip([k for k in shown.judged if k != "svc"], sentences, strict=True):
+        measure = cost if shown.judged[kind][0].rejected.any() else Measure()
+        gap = shown.against_svc(kind, measure)
+        assert gap.low <= gap.value <= gap.high
+        assert ("chance alone" in sentence) == (gap.low <= 0 <= gap.high)
+
+
+def test_intervals_are_those_of_nadeau_and_bengio(shown):
+    from scipy import stats
+
+    values = shown.values("noise-aware", Measure())
+    split = shown.splits[0]
+    spread = np.sqrt((1 / 2 + len(split.y_test) / len(split.y_train)) * np.var(values, ddof=1))
+    found = shown.interval(values)
+    half = stats.t.ppf(0.975, 1) * spread
+    np.testing.assert_allclose([found.low, found.high], values.mean() + np.array([-half, half]))
+
+
+def test_abstaining_changes_what_is_answered_and_nothing_else(shown):
+    for same, other in zip(shown.judged["noise-aware"], shown.judged["abstaining"], strict=True):
+        np.testing.assert_array_equal(same.answers, other.answers)
+        np.testing.assert_array_equal(same.scores, other.scores)
+        assert not same.rejected.any()
+        assert other.rejected.any()
+    from buttress import NoiseAwareClassifier
+    from buttress.report.demonstration import D, make_split
+
+    split = make_split(0)
+    model = shown.models["abstaining"]
+    X = model.encoder_.transform(split.X_train)
+    fitted = NoiseAwareClassifier(random_state=0, d=D).fit(X, split.y_train)
+    np.testing.assert_array_equal(fitted.thresholds_, model.estimator_.thresholds_)
+
+
+def test_the_list_stands_beside_the_truth(shown):
+    section, flagged, found = demonstration.wrong_labels(shown)
+    split = shown.splits[0]
+    assert section.columns[-1] == "true"
+    for row in section.rows:
+        assert row[-1] == split.y_clean[row[0] - 1]
+    hits = sum(row[-1] != row[1] for row in section.rows)
+    assert (found["listed"], found["found"]) == (len(section.rows), hits)
+    assert flagged.sum() == len(section.rows)
+    page = render(demonstration.demonstration_report(shown, section, flagged, [0, 1]))
+    assert "Mean over 2 random halves" in page
