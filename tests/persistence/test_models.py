@@ -82,6 +82,8 @@ def test_every_loss_is_trusted():
     classes = [
         one for one in named if isinstance(one, type) and not getattr(one, "_is_protocol", False)
     ]
+    # a loss made of a user's functions cannot be saved: functions are not trusted
+    classes.remove(losses.ScalarLoss)
     assert {f"{one.__module__}.{one.__name__}" for one in classes} <= TRUSTED
 
 
