@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 # what test-lowest runs; CI takes fewer, because every one of them compiles anew there
 SMOKE ?= tests
+# what CI adds to pytest
+COVERAGE ?=
 
-.PHONY: help demo test test-slow test-lowest lint format docs docs-check docs-gallery bench dist clean
+.PHONY: help demo test test-long test-slow test-lowest lint format docs docs-check docs-gallery bench dist clean
 
 help:
 	@echo "make demo         set up, then run the main job on embedded data"
-	@echo "make test         set up, then run the tests with coverage"
+	@echo "make test         set up, then run the tests"
+	@echo "make test-long    those that start processes and browsers; CI runs them too"
 	@echo "make test-slow    the long simulations"
 	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
 	@echo "make lint         ruff, mypy --strict, import-linter, zizmor on the workflows"
@@ -39,7 +42,10 @@ demo: $(VENV)/.demo
 	$(BIN)/buttress demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long" $(COVERAGE)
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "long and not slow" $(COVERAGE)
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

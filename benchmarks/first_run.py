@@ -56,7 +56,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "import": [sys.executable, "-c", "import buttress"],
         "buttress --help": [*python, "--help"],
         "fit, no such file": [*python, "fit", "nope.csv", "--target", "y"],
-        "demo": [*python, "demo", "--report", str(folder / "report.html")],
+        "demo": [*python, "demo", "--out", str(folder / "report.html")],
         "fit --model ramp": [*fit, "--model", "ramp", "-o", model],
         "predict": [*python, "predict", model, str(table), "-o", str(folder / "answers.csv")],
     } | {

@@ -95,7 +95,10 @@ def main() -> None:
         cells = {
             key: (ours.scores[key], peers.scores[key])
             for key in ours.scores
-            if key in peers.scores and key[0] in names and key[2] in arguments.kinds
+            if key in peers.scores
+            and key[0] in names
+            and key[1] < arguments.splits
+            and key[2] in arguments.kinds
         }
         if not cells:
             continue

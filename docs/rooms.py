@@ -14,8 +14,9 @@ from collections import defaultdict
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "buttress"
-# Rooms inside a package that are worth a box of their own.
-SPLIT = {"solvers"}
+# Packages whose rooms are boxes of their own, and those of them that have nothing else.
+NESTED = {"solvers", "noise"}
+EMPTY = {"solvers"}
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 132, 46, 26, 44, 24
 
 
@@ -24,7 +25,7 @@ def room_of(module: str) -> str | None:
     names = module.split(".")[1:]
     if not names or not (SOURCE / names[0]).is_dir():
         return None
-    if names[0] in SPLIT and len(names) > 1 and (SOURCE / names[0] / names[1]).is_dir():
+    if names[0] in NESTED and len(names) > 1 and (SOURCE / names[0] / names[1]).is_dir():
         return ".".join(names[:2])
     return names[0]
 
@@ -48,9 +49,9 @@ def room_graph() -> dict[str, set[str]]:
     for path in SOURCE.rglob("*.py"):
         module = "buttress." + ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         room = room_of(module)
-        if room is None or path.parent.name in SPLIT:
+        if room is None or path.parent.name in EMPTY:
             continue
-        targets = {room_of(name) for name in imports(path)} - {None, room} - SPLIT
+        targets = {room_of(name) for name in imports(path)} - {None, room} - EMPTY
         graph[room] |= {target for target in targets if target is not None}
     return dict(graph)
 

@@ -46,3 +46,37 @@ def oracle() -> Callable[[str], tuple[dict[str, np.ndarray], Any]]:
         return arrays, json.loads(description.read_text()) if description.exists() else None
 
     return load
+
+
+# Files of tests that start processes and browsers, or simulate for long: `make test-long`.
+LONG = (
+    "blocks/test_dask_blocks",
+    "classifiers/online/test_online_banana",
+    "classifiers/test_approximation",
+    "classifiers/test_offsets",
+    "classifiers/test_risk_control",
+    "cli/test_commands",
+    "cli/test_fit",
+    "cli/test_stream",
+    "experiments/test_quick",
+    "experiments/test_runner",
+    "fuzz/",
+    "inspection/test_theory_pictures",
+    "model_selection/test_planning",
+    "model_selection/test_rademacher",
+    "noise/test_classifier",
+    "report/test_browser",
+    "review/test_review_browser",
+    "serve/",
+    "test_compile",
+    "theory/test_theorems",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            name = item.path.relative_to(here).as_posix()
+            if name.startswith(LONG):
+                item.add_marker(pytest.mark.long)

@@ -85,6 +85,7 @@ def group(tmp_path: Path) -> Iterator[Path]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["zarr_blocks"] = module
+    assert not is_blocks(None)  # the library's own sources are registered now
     before = list(BlockSource.registered)
     spec.loader.exec_module(module)
     yield place
@@ -124,3 +125,17 @@ def test_workers_of_a_cluster_read_it(group: Path) -> None:
     far = DaskBlocks(source)
     assert not far.is_local
     np.testing.assert_array_equal(take_rows(far, np.arange(100, 120)).X, X[100:120])
+
+
+def test_a_subclass_takes_over_only_when_it_says_so(group: Path) -> None:
+    class Quiet(sys.modules["zarr_blocks"].ZarrBlocks):  # type: ignore[misc, name-defined]
+        pass
+
+    assert type(as_blocks(group, "label")).__name__ == "ZarrBlocks"
+
+    class Loud(Quiet):
+        @classmethod
+        def opens(cls, X: object) -> bool:
+            return super().opens(X)
+
+    assert type(as_blocks(group, "label")) is Loud

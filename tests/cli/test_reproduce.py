@@ -21,7 +21,7 @@ def test_list_names_every_experiment(capsys):
 def test_a_figure_is_written_and_its_statements_printed(tmp_path, capsys):
     assert main(["reproduce", "pa-ramp-fig1", "--quick", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "yes  the ramp is flat below s" in printed
+    assert "holds: the ramp is flat below s" in printed
     assert (tmp_path / "pa-ramp-fig1.quick.png").exists()
 
 
@@ -48,12 +48,12 @@ def test_json_holds_the_report(tmp_path, capsys):
 def test_failed_tasks_end_with_code_one(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("BUTTRESS_DATA", raising=False)
     monkeypatch.setenv("BUTTRESS_CACHE", str(tmp_path / "cache"))
-    from buttress.datasets import _load
+    from buttress.datasets import loading
 
     def refuse(record, folder):
         raise OSError("no network")
 
-    monkeypatch.setattr(_load, "download", refuse)
+    monkeypatch.setattr(loading, "download", refuse)
     words = ["reproduce", "double-ramp-table4", "--quick", "--out", str(tmp_path)]
     assert main(words) == 1
     assert "2 of 2 tasks failed" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from buttress.datasets import _download, _load, fetch_dataset, list_datasets, load_dataset
+from buttress.datasets import _download, fetch_dataset, list_datasets, load_dataset, loading
 from buttress.datasets._records import Bundled, Ida, Libsvm, OpenML, Record, Text, Variant
 from buttress.datasets.registry import BY_NAME, RECORDS
 
@@ -213,7 +213,7 @@ def test_ida_source_checks_the_archive_and_keeps_the_splits(tmp_path, monkeypatc
     digest = hashlib.sha256(content.getvalue()).hexdigest()
     monkeypatch.setattr(_download, "IDA_SHA256", digest)
     path = _download.download(record, tmp_path, lambda url: content.getvalue())
-    splits, numbers = _load._splits(path, record)
+    splits, numbers = loading._splits(path, record)
     assert numbers == [1, 2]
     np.testing.assert_array_equal(splits[1][0], [2, 3])
 
@@ -227,8 +227,8 @@ def test_a_set_that_is_nowhere_is_downloaded_once(cache, monkeypatch):
         return _download.download(record, folder, lambda url: text.encode())
 
     record = record_of(Text(("UCI:x",)), missing=1, variant=Variant(drop_incomplete=True))
-    monkeypatch.setitem(_load.BY_NAME, "toy", record)
-    monkeypatch.setattr(_load, "download", fake)
+    monkeypatch.setitem(loading.BY_NAME, "toy", record)
+    monkeypatch.setattr(loading, "download", fake)
     assert load_dataset("toy").X.shape == (3, 2)
     assert load_dataset("toy", variant="raw").X.shape == (4, 2)
     assert calls == ["toy"]
@@ -268,13 +268,13 @@ def test_groups_hold_the_sets_of_each_paper():
 
 def test_default_cache_is_in_the_home_folder(monkeypatch):
     monkeypatch.delenv("BUTTRESS_CACHE", raising=False)
-    assert _load.cache_folder().parts[-2:] == (".cache", "buttress")
+    assert loading.cache_folder().parts[-2:] == (".cache", "buttress")
 
 
 def test_without_network_the_error_says_where_was_looked(cache, monkeypatch):
     def refuse(record, folder):
         raise OSError("no network")
 
-    monkeypatch.setattr(_load, "download", refuse)
+    monkeypatch.setattr(loading, "download", refuse)
     with pytest.raises(OSError, match="BUTTRESS_DATA"):
         load_dataset("sonar")

@@ -13,7 +13,7 @@ SHORT = hypothesis.settings(
     database=None,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
-LONG = hypothesis.settings(SHORT, max_examples=3000, derandomize=False)
+LONG = hypothesis.settings(SHORT, max_examples=1000, derandomize=False)
 
 
 @pytest.fixture(scope="module")

@@ -137,8 +137,9 @@ def test_functions_that_cannot_be_compiled_run_interpreted_and_say_why():
         return -1.0 if str(object()) and u <= 1.0 else -1.0 / max(u, 1.0)
 
     loss = ScalarLoss(value, strange, curvature, curvature_bound=1.0)
-    with pytest.warns(UserWarning, match="strange cannot be compiled and runs interpreted"):
+    with pytest.warns(UserWarning, match="strange cannot be compiled and runs interpreted") as told:
         assert compiled_loss(loss) is None
+    assert len(told) == 1
     X, y = rows(60)
     own = LeakyHockeyStickClassifier(loss=loss).fit(X, y)
     built_in = LeakyHockeyStickClassifier().fit(X, y)

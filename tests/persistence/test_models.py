@@ -82,7 +82,9 @@ def test_every_loss_is_trusted():
     classes = [
         one for one in named if isinstance(one, type) and not getattr(one, "_is_protocol", False)
     ]
-    assert {f"{one.__module__}.{one.__name__}" for one in classes} <= TRUSTED
+    # a loss of the user's own functions cannot be saved: no file may hold a function
+    saved = [one for one in classes if one is not losses.ScalarLoss]
+    assert {f"{one.__module__}.{one.__name__}" for one in saved} <= TRUSTED
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

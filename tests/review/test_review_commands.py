@@ -118,7 +118,7 @@ def test_the_whole_loop(planted, tmp_path, monkeypatch, capsys, key):
     monkeypatch.setattr("buttress.serve.running.run_server", lambda app, *_: served.append(app))
     data, store = folder / "data.csv", tmp_path / "review.sqlite"
     words = ["review", data, "-t", "label", "--store", store, "--no-browser", *FAST, "--keep", "id"]
-    words += ["--overlap", 0, "--every", 10 if key else 1000] + (["--key", key] if key else [])
+    words += ["--overlap", 0, "--every", 15 if key else 1000] + (["--key", key] if key else [])
     assert run(*words) == 0
     client = TestClient(served[0], base_url="http://127.0.0.1:8010")
     client.post("/enter", data={"name": "ada"})

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,9 +22,13 @@ from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
 from buttress.classifiers.parameters import check_common, check_number, check_option
+from buttress.classifiers.refusal_reasons import Surroundings
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.metrics.scorer import half_gap
+
+# Training rows whose distance `novelty` looks at.
+_NEAR = 5
 
 
 class ChowRejector(
@@ -84,6 +88,10 @@ class ChowRejector(
         belong to each class): `target_risk` is then promised for the true labels. "estimate"
         reads the limits off the folds of the training rows by `buttress.noise`, and half of
         ``1 - confidence`` is kept for them.
+    novelty : float in (0, 1), optional
+        Also refuse rows that are farther from the training rows than all but this share of
+        them is from the others: mean distance to the five nearest, features standardised. The
+        training rows are then kept in the model. Numeric, dense features only.
     random_state : int, RandomState or None, default=None
         For the choice of the rows kept out.
 
@@ -143,6 +151,7 @@ class ChowRejector(
         confidence: float = 0.9,
         certify_on: str = "held_out",
         noise_rates: Any = None,
+        novelty: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -155,6 +164,7 @@ class ChowRejector(
         self.confidence = confidence
         self.certify_on = certify_on
         self.noise_rates = noise_rates
+        self.novelty = novelty
         self.random_state = random_state
 
     @all_or_nothing
@@ -177,6 +187,13 @@ class ChowRejector(
         check_number("d", self.d, "(0, 0.5]")
         check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
         check_common(self)
+        if self.novelty is not None:
+            check_number("novelty", self.novelty, "(0, 1)")
+            if (self.target_coverage, self.target_risk) != (None, None):
+                raise ValueError(
+                    "novelty cannot be combined with target_coverage or target_risk: refusals "
+                    "beyond the band would break what is promised about it."
+                )
         check_cv(self.cv)  # also where no calibration needs it
         self._check_coverage()
         if self.costs is not None and (self.target_coverage, self.target_risk) != (None, None):
@@ -263,6 +280,15 @@ class ChowRejector(
         return tags
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        labels, refused = self._decided(X)
+        if self.novelty is None:
+            return labels, refused
+        rows, n_near = self._seen
+        around = Surroundings(rows, n_near)
+        limit = np.quantile(around.own_distance, 1.0 - self.novelty)
+        return labels, refused | (around.of(X)[0] > limit)
+
+    def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)
         if self.costs is not None:
             answer, refused = cheapest_decisions(p, np.asarray(self.costs, dtype=np.float64))
@@ -300,6 +326,9 @@ class ChowRejector(
 
     def _fit_model(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
         self.estimator_ = model.fit(X, y, **params)
+        self.__dict__.pop("_seen", None)
+        if self.novelty is not None:
+            self._seen = (check_array(X, dtype=np.float64), _NEAR)
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

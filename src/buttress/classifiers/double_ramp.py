@@ -13,7 +13,7 @@ from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.parameters import check_number, check_option
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
@@ -263,7 +263,6 @@ class DoubleRampClassifier(
         self.random_state = random_state
 
     @all_or_nothing
-    @with_probability
     @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
         """Learn the classifier and its band.

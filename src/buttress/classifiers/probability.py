@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
-from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_flag
 from buttress.noise.core.crossfit import held_out_scores, make_folds
 from buttress.noise.core.fitting import estimate_label_noise
@@ -61,25 +60,10 @@ class ProbabilityMixin:
     probability: bool
     noise_: LabelNoise
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the classifier and, with ``probability=True``, its probabilities.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
-            `approximation`, or a linear kernel, also a path or a Dask collection.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds; the name of their column when `X` is a path.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        return _fit_with_probability(self, super().fit, X, y, sample_weight)  # type: ignore[misc]
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """What the shared `fit` calls: the machine and, where wanted, its probabilities."""
+        plain: Callable[..., Any] = super()._train  # type: ignore[misc]
+        return _fit_with_probability(self, plain, X, y, sample_weight)
 
     @available_if(_wants_probability)
     def predict_proba(self, X: Any) -> Array:

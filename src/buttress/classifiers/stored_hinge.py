@@ -15,6 +15,8 @@ from buttress.kernels import Kernel
 # Residuals that rounding of the stored numbers leaves are no reason to warn, up to this part of
 # the largest score (and gaps up to this part of the objective).
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
+# A user who asks for no more than this is not told about gaps that follow from it.
+_LOOSE = 1e-6
 # Rows against support vectors are formed in blocks of about this many entries.
 _BLOCK_ENTRIES = 4_000_000
 
@@ -61,7 +63,11 @@ def store_hinge_models(
             )
         largest = 1.0 + float(np.abs(solution.g + solution.b).max(initial=0.0))
         met = solution.violation <= max(2.0 * tol, rounding * largest)
-        met = met and solution.gap <= max(tol, rounding) * (1.0 + abs(solution.objective))
+        allowed = max(tol, rounding) * (1.0 + abs(solution.objective))
+        if model.tol >= _LOOSE:
+            # residuals of the size asked for leave a gap of as much in every term
+            allowed = max(allowed, 2.0 * tol * float(solution.certificate.terms.weight.sum()))
+        met = met and solution.gap <= allowed
         found.append(replace(solution, converged=bool(solution.converged and met)))
     return found
 

@@ -82,7 +82,7 @@ class ExactLeakySearch(ExactSearch):
         problem, paths = solved.kept.problem, solved.kept.paths
         estimator = model._make_estimator(alpha=params["alpha"], r=params["r"])
         if params["gamma"] is not None:
-            estimator.set_params(gamma=params["gamma"])
+            estimator.gamma = params["gamma"]
         targets, alpha = self.data.targets.T, params["alpha"]
         with blas_threads_for(model._dense_order(self.data)):
             path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]

@@ -184,9 +184,27 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         return [{"alpha": float(a), "r": r} for r in exponents for a in self._alphas()]
 
     def _make_estimator(self, **parameters: Any) -> LeakyHockeyStickClassifier:
-        shared = LeakyHockeyStickClassifier().get_params().keys() - {"alpha", "r"}
-        given = {name: value for name, value in self.get_params().items() if name in shared}
-        return LeakyHockeyStickClassifier(**(given | parameters))
+        return LeakyHockeyStickClassifier(
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            loss=self.loss,
+            fit_intercept=self.fit_intercept,
+            class_weight=self.class_weight,
+            solver=self.solver,
+            approximation=self.approximation,
+            n_components=self.n_components,
+            landmarks=self.landmarks,
+            memory_limit=self.memory_limit,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            random_state=self.random_state,
+            **parameters,
+        )
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """The largest penalty of the best, or within one standard error of it."""

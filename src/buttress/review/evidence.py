@@ -86,7 +86,7 @@ class Evidence:
     >>> [n.row for n in evidence.neighbours(3, "yes", 1)]
     [3]
     >>> evidence.reason(3, "no", "yes")
-    "nearest 'yes': row 3 (0.041); against 'no': age 71 (usual 22, of 'yes' 70)"
+    "nearest 'yes': row 3 (0.04); against 'no': age 71 (usual 22, of 'yes' 70)"
     """
 
     def __init__(self, table: Table, labels: NDArray[Any], features: list[str]) -> None:

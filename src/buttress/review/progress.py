@@ -87,9 +87,11 @@ def progress_of(store: ReviewStore) -> Progress:
     for decision in decisions:
         asked.setdefault(decision.item, decision.wrong)
     known = [item for item in asked if item in outcomes]
-    queue, beyond = store.open_wrong()
+    ahead = np.array(store.next_wrong(NEXT_ROWS))
+    wrong, n_rows = store.open_wrong(_BINS)
     was_wrong = np.array([outcomes[item] != given[item] for item in known], dtype=bool)
-    left = errors_left(np.array(queue + beyond), np.array([asked[i] for i in known]), was_wrong)
+    seen = np.array([asked[item] for item in known])
+    left = errors_left(np.array(wrong), seen, was_wrong, np.array(n_rows))
     reviewed = counts["second"] + counts["disputed"] + counts["done"]
     return Progress(
         reviewed=reviewed,
@@ -98,7 +100,7 @@ def progress_of(store: ReviewStore) -> Progress:
         left=left.mean,
         low=left.low,
         high=left.high,
-        next_share=left.share(np.array(queue[:NEXT_ROWS])) if queue else None,
+        next_share=left.share(ahead) if len(ahead) else None,
         disputed=counts["disputed"],
         waiting=counts["second"],
         curve=_curve(decisions, outcomes, given),
@@ -141,7 +143,9 @@ class ErrorsLeft:
         return float(self.weights @ _shifted(wrong, self.shifts).mean(axis=1))
 
 
-def errors_left(unseen: Array, asked: Array, was_wrong: Array) -> ErrorsLeft:
+def errors_left(
+    unseen: Array, asked: Array, was_wrong: Array, n_rows: Array | None = None
+) -> ErrorsLeft:
     """Wrong labels among unseen rows, judged by how the probabilities did on those seen.
 
     The log odds of all probabilities are taken to be off by one common amount, normal around
@@ -154,6 +158,8 @@ def errors_left(unseen: Array, asked: Array, was_wrong: Array) -> ErrorsLeft:
         P(wrong) of the rows nobody has looked at.
     asked, was_wrong : ndarray
         P(wrong) of the rows looked at, as it was then, and what came out.
+    n_rows : ndarray, optional
+        How many rows stand behind every entry of `unseen`; one each when not given.
 
     Examples
     --------
@@ -169,8 +175,10 @@ def errors_left(unseen: Array, asked: Array, was_wrong: Array) -> ErrorsLeft:
     weights /= weights.sum()
     if not len(unseen):
         return ErrorsLeft(0.0, 0, 0, _SHIFTS, weights)
-    counts, edges = np.histogram(np.clip(unseen, 0, 1), bins=_BINS, range=(0.0, 1.0))
-    sums, _ = np.histogram(unseen, bins=edges, weights=unseen)
+    each = np.ones(len(unseen)) if n_rows is None else n_rows
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    counts, _ = np.histogram(unseen, bins=edges, weights=each)
+    sums, _ = np.histogram(unseen, bins=edges, weights=each * unseen)
     used = counts > 0
     chances = _shifted(sums[used] / counts[used], _SHIFTS)
     kept = weights > 1e-6

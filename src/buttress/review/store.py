@@ -362,12 +362,18 @@ class ReviewStore:
         )
         return {OPEN: 0, "second": 0, "disputed": 0, "done": 0} | dict(rows)
 
-    def open_wrong(self) -> tuple[list[float], list[float]]:
-        """P(wrong) of the rows in the queue by priority, and of the open rows outside it."""
+    def next_wrong(self, k: int) -> list[float]:
+        """P(wrong) of the first rows of the queue."""
+        return [item.wrong for item in self._select("state = 'open' AND queued = 1", (), k)]
+
+    def open_wrong(self, n_bins: int) -> tuple[list[float], list[int]]:
+        """P(wrong) of all open rows in bins: the mean of every bin, and its number of rows."""
         rows = self._rows(
-            "SELECT wrong, queued FROM items WHERE state = 'open' ORDER BY priority DESC, id"
+            "SELECT avg(wrong), count(*) FROM items WHERE state = 'open' "
+            "GROUP BY CAST(wrong * ? AS INTEGER)",
+            (n_bins,),
         )
-        return [w for w, queued in rows if queued], [w for w, queued in rows if not queued]
+        return [float(mean) for mean, _ in rows], [int(count) for _, count in rows]
 
     def version(self) -> tuple[int, int]:
         """Changes with every decision and every undo."""

@@ -102,11 +102,13 @@ class LearnLog:
             self._base.executescript(_SCHEMA)
             self._base.execute("INSERT OR IGNORE INTO about VALUES ('model', ?)", (base,))
         except sqlite3.OperationalError:
+            self._base.close()
             raise ValueError(
                 f"{folder}: another process learns this model; a model has one learning process"
             ) from None
         known = self._base.execute("SELECT value FROM about WHERE name = 'model'").fetchone()[0]
         if known != base:
+            self._base.close()
             raise ValueError(
                 f"{folder} holds what another model file has learned (checksum {known[:16]}); "
                 "serve that file, or give another --learn-dir"

@@ -289,7 +289,7 @@ def judge_labels(
     low, high = np.quantile(counts, [tail, 1.0 - tail])
     total = float(wrong.sum())
     if influence is None:
-        influence = boundary_influence(scores, true, codes)
+        influence = boundary_influence(np.asarray(scores), noise.clean_proba(scores))
     return LabelSuspects(
         scores=evidence,
         probabilities=wrong,
@@ -322,24 +322,24 @@ def _list_length(
     return (int(sure[-1]) + 1, float(mean[sure[-1]])) if len(sure) else (0, 0.0)
 
 
-def boundary_influence(scores: Array, true: Array, codes: IntArray) -> Array:
+def boundary_influence(scores: Array, clean: Array) -> Array:
     """How many undecided rows are near every row, in the space of the witnesses' scores.
 
     A label moves the model where other rows are close to it, and changes answers where these
-    are undecided: the mean of ``p (1 - p)`` of the neighbours, p the largest probability.
+    are undecided: the mean of ``p (1 - p)`` of the neighbours, p the largest clean probability.
     """
-    flat = np.asarray(scores, dtype=float).reshape(len(codes), -1)
+    flat = scores.reshape(len(clean), -1)
     spread = flat.std(axis=0)
     flat = (flat - flat.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    top = true.max(axis=1)
+    top = clean.max(axis=1)
     undecided = top * (1.0 - top)
     order = np.argsort(flat.mean(axis=1), kind="stable")
     # a moving mean over a twentieth of the rows in the order of the mean score
-    width = max(3, len(codes) // 20)
+    width = max(3, len(clean) // 20)
     kernel = np.ones(width) / width
     padded = np.pad(undecided[order], (width // 2, width - 1 - width // 2), mode="edge")
     smooth = np.convolve(padded, kernel, mode="valid")
-    influence = np.empty(len(codes))
+    influence = np.empty(len(clean))
     influence[order] = smooth
     return influence / max(float(influence.max()), 1e-300)
 

@@ -195,9 +195,9 @@ class _NewtonStep:
         )
         weights = np.bincount(row, weights=b, minlength=len(points)) + search.fixed
         self.vector = points.T @ weights - w
-        off = float(np.abs(self.residual) @ (s + t)) + float(
-            np.abs(self.missing) @ np.abs(multiplier)
-        )
+        # What a missing sum is worth: its multiplier, or the forces while that is not yet known.
+        price = np.abs(multiplier) + float(np.mean(zl + zu))
+        off = float(np.abs(self.residual) @ (s + t)) + float(np.abs(self.missing) @ price)
         self.infeasibility = off + 0.5 * abs(float(self.vector @ (self.vector + 2.0 * w)))
 
     def factorise(self) -> bool:

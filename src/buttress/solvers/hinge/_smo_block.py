@@ -28,14 +28,6 @@ def _shift(up: Array, low: Array, first: Any, second: Any, t: float) -> None:
 
 
 @compiled(fastmath=True)
-def _shift_one(up: Array, low: Array, first: Any, t: float) -> None:
-    for j in range(first.shape[0]):
-        change = t * first[j]
-        up[j] -= change
-        low[j] += change
-
-
-@compiled(fastmath=True)
 def _pair_gains(
     low: Array, diagonal: Array, first: Any, top: float, own: float, floor: float, gain: Array
 ) -> None:
@@ -84,6 +76,7 @@ def _top_gain(gain: Array) -> tuple[float, int]:
 
 @compiled()
 def _refresh(
+    q: int,
     j: int,
     value: float,
     b: Array,
@@ -93,8 +86,20 @@ def _refresh(
     up: Array,
     low: Array,
 ) -> None:
-    up[j] = value if b[j] < upper[j] - slack[j] else -NEVER
-    low[j] = -value if b[j] > lower[j] + slack[j] else -NEVER
+    up[q, j] = value if b[q, j] < upper[q, j] - slack[q, j] else -NEVER
+    low[q, j] = -value if b[q, j] > lower[q, j] + slack[q, j] else -NEVER
+
+
+def workspace(n_layers: int, r: int) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
+    """What `solve_block` writes to: scores and their maxima, gains, a diagonal, zeros."""
+    stretches = (r + LANES - 1) // LANES
+    sides = [
+        (np.full((n_layers, stretches * LANES), -NEVER), np.empty((n_layers, stretches)))
+        for _ in range(2)
+    ]
+    space = np.zeros((3, stretches * LANES))
+    space[0] = -1.0
+    return sides[0], sides[1], space
 
 
 @compiled()
@@ -108,6 +113,9 @@ def solve_block(
     slack: Array,
     tol: float,
     max_iter: int,
+    ups: tuple[Array, Array],
+    lows: tuple[Array, Array],
+    space: Array,
 ) -> int:
     """Minimise over the variables of one block; changes `b` in place.
 
@@ -124,6 +132,9 @@ def solve_block(
         The point, its box, and how near a bound counts as at the bound. A row without a
         variable in a layer has an empty box there.
 
+    ups, lows, space
+        Room to work in, from `workspace`: allocating it here would double the compile time.
+
     Returns
     -------
     int
@@ -131,13 +142,9 @@ def solve_block(
     """
     n_layers, r = b.shape
     n_groups = ends.shape[0] - 1
-    padded = (r + LANES - 1) // LANES * LANES
-    diagonal = np.empty(r)
-    up = np.full((n_layers, padded), -NEVER)
-    low = np.full((n_layers, padded), -NEVER)
-    tops = np.empty((n_layers, padded // LANES))
-    deeps = np.empty((n_layers, padded // LANES))
-    gain = np.full(padded, -1.0)
+    up, tops = ups
+    low, deeps = lows
+    gain, diagonal, nothing = space[0], space[1][:r], space[2][:r]
     scale = 0.0
     for j in range(r):
         diagonal[j] = K[j, j]
@@ -145,7 +152,7 @@ def solve_block(
     floor = 1e-14 * scale if scale > 0.0 else 1e-14
     for q in range(n_layers):
         for j in range(r):
-            _refresh(j, v[q, j], b[q], lower[q], upper[q], slack[q], up[q], low[q])
+            _refresh(q, j, v[q, j], b, lower, upper, slack, up, low)
         _stretches(up[q], tops[q])
         _stretches(low[q], deeps[q])
     for step in range(max_iter):
@@ -169,6 +176,8 @@ def solve_block(
         if widest <= tol:
             return step
         begin = ends[chosen - 1] if chosen > 0 else 0
+        second = nothing
+        # what may still move is settled before the shift, so that the stretches see it
         if chosen == n_groups:
             best, i = -1.0, 0
             for q in range(begin, ends[chosen]):
@@ -187,35 +196,28 @@ def solve_block(
                 b[layer, i] = lower[layer, i]
             else:
                 b[layer, i] += t
-            _refresh(i, value, b[layer], lower[layer], upper[layer], slack[layer],
-                     up[layer], low[layer])  # fmt: skip
-            for q in range(n_layers):
-                _shift_one(up[q], low[q], K[i][:r], t)
-                _stretches(up[q], tops[q])
-                _stretches(low[q], deeps[q])
-            continue
-        i = _where(up[layer], stretch, tops[layer, stretch])
-        top, own = up[layer, i], diagonal[i]
-        best, other, j = -1.0, begin, 0
-        for q in range(begin, ends[chosen]):
-            _pair_gains(low[q], diagonal, K[i][:r], top, own, floor, gain)
-            here, place = _top_gain(gain)
-            if here > best:
-                best, other, j = here, q, place
-        bottom = -low[other, j]
-        t = (top - bottom) / max(own + diagonal[j] - 2.0 * K[i, j], floor)
-        room_i = upper[layer, i] - b[layer, i]
-        room_j = b[other, j] - lower[other, j]
-        t = min(t, room_i, room_j)
-        b[layer, i] = upper[layer, i] if t == room_i else b[layer, i] + t
-        b[other, j] = lower[other, j] if t == room_j else b[other, j] - t
-        # what may still move is settled before the shift, so that the stretches see it
-        _refresh(i, top, b[layer], lower[layer], upper[layer], slack[layer],
-                 up[layer], low[layer])  # fmt: skip
-        _refresh(j, bottom, b[other], lower[other], upper[other], slack[other],
-                 up[other], low[other])  # fmt: skip
+            _refresh(layer, i, value, b, lower, upper, slack, up, low)
+        else:
+            i = _where(up[layer], stretch, tops[layer, stretch])
+            top, own = up[layer, i], diagonal[i]
+            best, other, j = -1.0, begin, 0
+            for q in range(begin, ends[chosen]):
+                _pair_gains(low[q], diagonal, K[i][:r], top, own, floor, gain)
+                here, place = _top_gain(gain)
+                if here > best:
+                    best, other, j = here, q, place
+            bottom = -low[other, j]
+            t = (top - bottom) / max(own + diagonal[j] - 2.0 * K[i, j], floor)
+            room_i = upper[layer, i] - b[layer, i]
+            room_j = b[other, j] - lower[other, j]
+            t = min(t, room_i, room_j)
+            b[layer, i] = upper[layer, i] if t == room_i else b[layer, i] + t
+            b[other, j] = lower[other, j] if t == room_j else b[other, j] - t
+            _refresh(layer, i, top, b, lower, upper, slack, up, low)
+            _refresh(other, j, bottom, b, lower, upper, slack, up, low)
+            second = K[j][:r]
         for q in range(n_layers):
-            _shift(up[q], low[q], K[i][:r], K[j][:r], t)
+            _shift(up[q], low[q], K[i][:r], second, t)
             _stretches(up[q], tops[q])
             _stretches(low[q], deeps[q])
     return max_iter

@@ -9,7 +9,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._free_newton import newton_step
-from buttress.solvers.hinge._smo_block import solve_block
+from buttress.solvers.hinge._smo_block import solve_block, workspace
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 
 _BLOCK = 256
@@ -153,7 +153,8 @@ class Descent:
 
     def _block(self, rows: IntArray) -> _Block:
         K = self.problem.K.whole if len(rows) == self.problem.K.n else None
-        if K is None:
+        # a single-precision kernel is copied: the loop is compiled for one precision
+        if K is None or K.dtype != np.float64:
             if self.kernel is None:
                 self.kernel = BlockKernel(self.problem.K, self.most)
             self.kernel.move_to(rows)
@@ -166,7 +167,8 @@ class Descent:
         b = np.append(state.b, 0.0)
         local = b[members]
         v = np.append(self.problem.v, 0.0)[members]
-        steps = solve_block(block.K, self.ends, v, local, lower, upper, slack, tol, max_iter)
+        room = workspace(*members.shape)
+        steps = solve_block(block.K, self.ends, v, local, lower, upper, slack, tol, max_iter, *room)
         b[members] = local
         state.b[:] = b[:-1]
         self.problem.refresh(state)

@@ -308,7 +308,7 @@ class Search:
         x, g = point.x + dx, point.g + dg
         r = self.thresholds(g, point.r)
         value = self._objective((x, g), r, point.mu)
-        full = value <= here + 1e-4 * slope + noise
+        full = bool(value <= here + 1e-4 * slope + noise)
         self._futile = self._futile + 1 if abs(here - value) <= 0.1 * noise else 0
         self._cut = 0 if full else self._cut + 1
         if not full:

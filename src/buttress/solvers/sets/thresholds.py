@@ -27,9 +27,9 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
     if hasattr(loss, "threshold"):
         return float(loss.threshold(s, w, target))
     if isinstance(loss, EllipsoidError):
-        return float(
-            _ellipsoid_threshold(s, w, target, guess, loss.h, loss.omega, loss.scale, _MAX_STEPS)
-        )
+        away = max(1.0, abs(guess), float(np.ptp(s)))
+        h, omega, scale = loss.h, loss.omega, loss.scale
+        return float(_ellipsoid_threshold(s, w, target, guess, away, h, omega, scale, _MAX_STEPS))
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
     # Neither the sum nor the differences r - s are known better than this.
@@ -81,13 +81,20 @@ def _between_rows(
 
 @compiled()
 def _ellipsoid_threshold(
-    s: Array, w: Array, target: float, r: float, h: float, omega: float, scale: float, steps: int
+    s: Array,
+    w: Array,
+    target: float,
+    r: float,
+    away: float,
+    h: float,
+    omega: float,
+    scale: float,
+    steps: int,
 ) -> float:
     """`class_threshold` of the ellipsoid loss: a piecewise linear equation, solved exactly once
     a step stays within a piece."""
     low, high = -np.inf, np.inf
     slope, bend = scale / omega, scale / (2.0 * omega**2)
-    away = max(1.0, abs(r), s.max() - s.min())
     for _ in range(steps):
         total, curvature = 0.0, 0.0
         for i in range(len(s)):

@@ -147,9 +147,10 @@ def _solve(matrix: Array, right: Array) -> Array:
     """Solutions (one a row) of a system with unit diagonal at least; ridged where rounding asks."""
     ridge = 0.0
     while True:
-        factor, info = lapack.dpotrf(matrix, lower=1, clean=0)
+        # LAPACK reads Fortran order: the transposed matrix, which is the same, needs no copy.
+        factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0)
         if info == 0:
-            solution, _ = lapack.dpotrs(factor, right.T, lower=1)
+            solution, _ = lapack.dpotrs(factor, right.T, lower=0)
             return np.ascontiguousarray(solution.T)
         more = max(10.0 * ridge, _SMALLEST_RIDGE)
         matrix[np.diag_indices(len(matrix))] += more - ridge

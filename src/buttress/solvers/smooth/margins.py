@@ -38,7 +38,8 @@ def compiled_loss(loss: Any) -> Any:
     """
     scalars = getattr(loss, "scalars", None)
     kind = type(loss).__qualname__
-    if scalars is None and kind not in _told:
+    # A loss whose functions could not be compiled has said so itself.
+    if not hasattr(loss, "scalars") and kind not in _told:
         _told.add(kind)
         warnings.warn(
             f"{kind} is called from Python at every step of the solver, which is slow; "

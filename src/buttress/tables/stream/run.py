@@ -22,14 +22,13 @@ from buttress.tables._columns import objects
 from buttress.tables.encoder import TableEncoder
 from buttress.tables.grammar import Malformed, class_labels
 from buttress.tables.stream._labels import LabelStream
-from buttress.tables.stream.model import encoder_from, encoder_state
+from buttress.tables.stream._saving import saved_state, take_up
 from buttress.tables.stream.outputs import Lines, StreamChanged
 from buttress.tables.stream.rows import LineReader, Row, RowParser
 from buttress.tables.table import Table, listed
 
 # Lines that are no rows, kept until they are written.
 _MOST_REJECTS = 10_000
-EVENTS = ("updated", "unchanged", "skipped", "unlabelled")
 
 
 class StreamInterrupted(KeyboardInterrupt):
@@ -104,11 +103,11 @@ class StreamRun:
     def __post_init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._put_aside: list[str] = []
-        self._last_line = 0
+        self.last_line = 0
         self._busy = False
-        self._marked_rejected = 0
+        self.marked_rejected = 0
         if self.encoder is not None:
-            self._know_classes(self.learner.classes_)
+            self.know_classes(self.learner.classes_)
 
     # -- from start to end -----------------------------------------------------------------
 
@@ -131,7 +130,7 @@ class StreamRun:
             if self.checkpoint is not None:
                 sweep(self.checkpoint)
                 if resume and self.checkpoint.exists():
-                    self._restore(read_checkpoint(self.checkpoint))
+                    take_up(self, read_checkpoint(self.checkpoint))
             try:
                 self._work()
             except KeyboardInterrupt:
@@ -199,11 +198,12 @@ class StreamRun:
         encoder = TableEncoder(standardize=self.plan.scale).fit(table)
         self.learner._open_stream(encoder.transform(table), known)
         self.encoder = encoder
-        self._know_classes(self.learner.classes_)
+        self.know_classes(self.learner.classes_)
         for begin in range(0, len(rows), step):
             self._process(rows[begin : begin + step])
 
-    def _know_classes(self, classes: Any) -> None:
+    def know_classes(self, classes: Any) -> None:
+        """Number the labels as the learner does."""
         self._codes = {str(label): code for code, label in enumerate(classes.tolist())}
 
     def _block(self) -> bool:
@@ -275,7 +275,7 @@ class StreamRun:
         answered = answers(outcome.scores)
         # a learner of one's own may not know how to refuse
         withheld = getattr(self.learner, "_refused", np.zeros(len(rows), dtype=bool))
-        lines = [] if self.n_rows or self.plan.as_json else [_csv_line(self._names())]
+        lines = [] if self.n_rows or self.plan.as_json else [_csv_line(self.field_names())]
         best = outcome.scores.max(axis=1)
         for i, row in enumerate(rows):
             record: dict[str, Any] = {"line": row.line}
@@ -305,7 +305,7 @@ class StreamRun:
         self._write_rejects()
         self.out.write(lines)
         self.n_rows += len(rows)
-        self._last_line = rows[-1].line
+        self.last_line = rows[-1].line
         if self.labels is not None:
             self._late_labels()
         self._mark()
@@ -313,7 +313,7 @@ class StreamRun:
     def _mark(self) -> None:
         """A place to save, and to go on from: learner, input and outputs agree."""
         self.reader.mark()
-        self._marked_rejected = self.rejected
+        self.marked_rejected = self.rejected
         self._busy = False
 
     def _label_now(self, row: Row) -> int | str | None:
@@ -321,7 +321,8 @@ class StreamRun:
             return self.labels.label_of(row.key)
         return row.label
 
-    def _names(self) -> list[str]:
+    def field_names(self) -> list[str]:
+        """What a line of the output says, in order."""
         key = [] if self.parser.key is None else ["key"]
         return ["line", *key, "answer", "score", "label", "event"]
 
@@ -365,90 +366,14 @@ class StreamRun:
             return
         self.out.sync()
         self.rejects.sync()
-        content: dict[str, Any] = {
-            "learner": self.learner._state(),
-            "settings": self._settings(),
-            "run": {
-                "input": self.reader.state(),
-                "header": self.parser.header_line,
-                "delimiter": self.parser.delimiter,
-                "columns": {"target": self.parser.target, "key": self.parser.key},
-                "encoder": encoder_state(self.encoder),
-                "out": self.out.state(),
-                "rejects": self.rejects.state(),
-                "rejected": self.rejected,
-                "rows": self.n_rows,
-                "last_line": self._last_line,
-                "labels": None if self.labels is None else self.labels.state(),
-            },
-        }
-        write_checkpoint(self.checkpoint, content)
-
-    def _settings(self) -> dict[str, Any]:
-        plan = self.plan
-        classes = None if plan.classes is None else [str(each) for each in plan.classes]
-        return plan.settings | {
-            "format": self.parser.kind,
-            "json": plan.as_json,
-            "target": self.parser.target,
-            "key": self.parser.key,
-            "decimal": self.parser.decimal,
-            "classes": classes,
-            "warm_up": plan.warm_up,
-            "scale": plan.scale,
-            "label_stream": self.labels is not None,
-        }
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        saved, asked = content.get("settings"), self._settings()
-        if saved is None:
-            raise ValueError(f"{self.checkpoint} was not written by `buttress stream`")
-        changed = [name for name in asked if saved.get(name) != asked[name]]
-        if changed:
-            raise ValueError(
-                f"{self.checkpoint} was written with another "
-                + ", ".join(f"{name} ({saved.get(name)!r})" for name in changed)
-                + "; resume with the same options"
-            )
-        run = content["run"]
-        self._last_line = int(run["last_line"])
-        self.rejects.check(run["rejects"], _is_reject)
-        self.out.check(run["out"], self._is_answer)
-        self.reader.skip_to(run["input"])
-        if self.labels is not None:
-            self.labels.reader.skip_to(run["labels"]["input"])
-            self.labels.restore(run["labels"])
-        self.learner._restore(content["learner"])
-        self.encoder = encoder_from(run["encoder"])
-        self.parser.header_line = run["header"]
-        self.parser.delimiter = run["delimiter"]
-        self.parser.features = [str(name) for name in self.encoder.feature_names_in_]
-        self._know_classes(self.learner.classes_)
-        self.rejected = self._marked_rejected = int(run["rejected"])
-        self.n_rows = self.n_saved = int(run["rows"])
-        self.out.resume(run["out"])
-        self.rejects.resume(run["rejects"])
-
-    def _is_answer(self, text: str) -> bool:
-        """Whether a line behind the last checkpoint is an answer of this run."""
-        try:
-            if self.plan.as_json:
-                record = json.loads(text)
-                fields = [record[name] for name in self._names()]
-            else:
-                fields = next(csv.reader([text]))
-            line, event = int(fields[0]), fields[-1]
-        except (ValueError, KeyError, TypeError, IndexError, StopIteration):
-            return False
-        in_order = line > self._last_line
-        return len(fields) == len(self._names()) and event in EVENTS and in_order
+        write_checkpoint(self.checkpoint, saved_state(self))
 
     def _stopped(self) -> str:
         """Leave everything so that the run can go on, and say how it stands."""
         # In the middle of a block the learner is ahead of the lines: then the last checkpoint
         # is the place to go on from. Else this one is.
         if not self._busy and self.n_rows > self.n_saved:
-            self.rejected = self._marked_rejected
+            self.rejected = self.marked_rejected
             self._save()
         saved = ""
         if self.checkpoint is not None and self.checkpoint.exists():
@@ -457,13 +382,6 @@ class StreamRun:
         self.rejects.close(make=False, whole=True)
         where = "" if self.out.path is None or self.out.file is None else f" in {self.out.path}"
         return f"interrupted; {self.n_rows} rows are answered{where}{saved}"
-
-
-def _is_reject(text: str) -> bool:
-    try:
-        return set(json.loads(text)) == {"stream", "line", "reason", "text"}
-    except (ValueError, TypeError):
-        return False
 
 
 def _csv_line(fields: Sequence[Any]) -> str:

@@ -1,0 +1,177 @@
+"""Why a row was refused: unlike all training rows, among contradicting labels, or in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, column_or_1d
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.classifiers.parameters import check_number
+from buttress.metrics.scorer import answers
+
+# Rows farther from their neighbours than this share of the training rows count as far.
+_FAR = 0.99
+# Neighbours that a majority of their own neighbours contradicts: from this share on the labels
+# around a row are said to contradict each other. Half of them are expected where labels are coin
+# tosses, few at a clean boundary.
+_CONTRADICTED = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class RefusalReason:
+    """What stands around a refused row.
+
+    Attributes
+    ----------
+    row : int
+        Its number among the rows asked about.
+    reason : str
+        "far from all training rows", "among rows whose labels contradict each other" or "near the
+        boundary".
+    distance : float
+        Mean distance to the nearest training rows, as a multiple of what is usual among these.
+    agreement : float
+        Share of the nearest training rows that have the most frequent label among them.
+    nearest : dict from label to integer array
+        The training rows of each class that are nearest, nearest first.
+    """
+
+    row: int
+    reason: str
+    distance: float
+    agreement: float
+    nearest: dict[Any, IntArray]
+
+
+def explain_reject(
+    estimator: Any,
+    X: Any,
+    X_train: Any,
+    y_train: Any,
+    *,
+    n_neighbors: int = 10,
+    n_nearest: int = 3,
+) -> list[RefusalReason]:
+    """Say of every refused row why it was refused, by the training rows around it.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with the reject interface
+        Or a pipeline or search that ends in one.
+    X : array-like of shape (n_samples, n_features)
+        Rows to ask about.
+    X_train : array-like of shape (n_training_rows, n_features)
+        The training rows.
+    y_train : array-like of shape (n_training_rows,)
+        Their labels.
+    n_neighbors : int, default=10
+        Training rows that count as the surroundings of a row.
+    n_nearest : int, default=3
+        Training rows of each class to name.
+
+    Returns
+    -------
+    list of RefusalReason
+        One for every refused row, in order; answered rows have none.
+
+    Notes
+    -----
+    Distances are Euclidean between standardised features, whatever the classifier uses. "Far"
+    means farther from its neighbours than 99 in 100 training rows are from theirs. Labels
+    contradict each other where at least a quarter of the neighbours has a label that the majority
+    of *its* neighbours does not have: at a clean boundary most rows agree with their own
+    surroundings, even if both classes are near.
+
+    Examples
+    --------
+    >>> from buttress import ChowRejector
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = ChowRejector(LogisticRegression(), d=0.1, novelty=0.01).fit(X, y)
+    >>> [one.reason for one in explain_reject(model, [[0.01, 0.0], [0.0, 90.0], [1.5, 0.0]], X, y)]
+    ['near the boundary', 'far from all training rows']
+    """
+    check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
+    check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
+    y = column_or_1d(y_train)
+    around = Surroundings(X_train, int(n_neighbors))
+    if len(y) != around.n_rows:
+        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
+    refused = np.flatnonzero(answers(estimator, X)[1])
+    if len(refused) == 0:
+        return []
+    rows = check_array(X, dtype=np.float64)[refused]
+    distance, near = around.of(rows)
+    limit = float(np.quantile(around.own_distance, _FAR))
+    contradicted = _contradicted(y, around.own_neighbours)
+    usual = float(np.median(around.own_distance)) or 1.0
+    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
+    found = []
+    for k, number in enumerate(refused.tolist()):
+        counts = np.unique(y[near[k]], return_counts=True)[1]
+        reason = "near the boundary"
+        if distance[k] > limit:
+            reason = "far from all training rows"
+        elif contradicted[near[k]].mean() >= _CONTRADICTED:
+            reason = "among rows whose labels contradict each other"
+        found.append(
+            RefusalReason(
+                number,
+                reason,
+                float(distance[k] / usual),
+                float(counts.max() / counts.sum()),
+                {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+            )
+        )
+    return found
+
+
+def _contradicted(y: NDArray[Any], neighbours: IntArray) -> BoolArray:
+    """Training rows whose label most of their neighbours do not have."""
+    return np.asarray((y[neighbours] == y[:, None]).mean(axis=1) < 0.5)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if hasattr(label, "item") else label
+
+
+class Surroundings:
+    """Training rows, ready to say how far others are from them.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, n_features)
+    n_neighbors : int
+    """
+
+    def __init__(self, X: Any, n_neighbors: int) -> None:
+        X = check_array(X, dtype=np.float64)
+        self.n_rows = len(X)
+        if self.n_rows < 2:
+            raise ValueError("At least two training rows are needed to speak of distances.")
+        self.scaler = StandardScaler().fit(X)
+        self.rows = self.scaler.transform(X)
+        self.n_neighbors = min(n_neighbors, self.n_rows - 1)
+        self.index = NearestNeighbors(n_neighbors=self.n_neighbors).fit(self.rows)
+        # without X a training row is not its own neighbour
+        distance, self.own_neighbours = self.index.kneighbors()
+        self.own_distance: Array = distance.mean(axis=1)
+
+    def of(self, X: Any) -> tuple[Array, IntArray]:
+        """Mean distance of rows to their nearest training rows, and which these are."""
+        distance, near = self.index.kneighbors(self.scaler.transform(X))
+        return distance.mean(axis=1), near
+
+    def nearest_of(self, X: Any, chosen: BoolArray, n: int) -> IntArray:
+        """For every row the nearest of the chosen training rows."""
+        places = np.flatnonzero(chosen)
+        index = NearestNeighbors(n_neighbors=min(n, len(places))).fit(self.rows[places])
+        return np.asarray(places[index.kneighbors(self.scaler.transform(X))[1]])
