@@ -131,6 +131,10 @@ def test_large_files_are_compared_on_a_sample(folder, tmp_path, capsys, monkeypa
     from buttress.model_selection import planning
 
     monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 60)
+    # the plan of an idle machine, however busy this one is
+    monkeypatch.setattr(planning, "machine_factor", lambda: 1.0)
+    monkeypatch.setattr(planning.Planner, "observe", lambda *arguments: None)
+    monkeypatch.setattr(planning.Planner, "remaining", lambda planner: planner.budget)
     words = ["--model", "leaky", "-o", tmp_path / "m.skops", "--report", tmp_path / "r.html"]
     assert run("fit", folder / "mixed.csv", "-t", "y", *words) == 0
     out = capsys.readouterr().out

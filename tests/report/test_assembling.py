@@ -106,8 +106,11 @@ def test_true_labels_are_estimated_beside_those_given(name):
     assert "on true labels, estimated" in render(Report("a", truth=found))
 
 
-def test_rankings_are_not_carried_over(chosen):
-    assert true_labels_section(chosen[2].judged, Measure("f1")) is None
+def test_rankings_and_tiny_classes_are_not_carried_over(chosen):
+    judged = chosen[2].judged
+    assert true_labels_section(judged, Measure("f1")) is None
+    few = np.concatenate([np.flatnonzero(judged.true == "no"), [np.argmax(judged.true == "yes")]])
+    assert true_labels_section(judged.take(few), Measure()) is None
 
 
 # -- the demonstration -------------------------------------------------------------------------

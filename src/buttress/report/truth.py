@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from buttress import noise
 from buttress._arrays import Array, BoolArray
 from buttress.model_selection import Judged, Measure
+from buttress.noise.core.fitting import FEWEST_ROWS
 from buttress.report.sections import TrueLabels
 
 # The measures that can be carried over, by the name that `clean_score` has for them.
@@ -33,9 +34,12 @@ def true_labels_section(judged: Judged, measure: Measure) -> TrueLabels | None:
     Returns
     -------
     TrueLabels or None
-        None for a measure that is not a mean over rows or classes.
+        None for a measure that is not a mean over rows or classes, and when a class has too few
+        rows for an estimate of its noise.
     """
     if measure.name not in _CARRIED or not hasattr(noise, "clean_score"):
+        return None
+    if np.unique(judged.true, return_counts=True)[1].min() < FEWEST_ROWS:
         return None
     replay = _Replay(np.asarray(judged.scores), judged.answers, judged.rejected)
     found = noise.clean_score(
