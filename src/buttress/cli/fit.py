@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,7 +176,8 @@ def fit(
         _save(chosen, data, read, measure, out, missing=str(missing), folds=folds, seed=seed)
         say.say(f"wrote {out} ({out.stat().st_size} bytes)")
         if report is not None:
-            _report(chosen, data, read, measure, weights, folds, seed, report)
+            told = changes["sentences"] if changes else []
+            _report(chosen, data, read, measure, weights, folds, seed, report, told)
             say.say(f"wrote {report}")
     say.result(_result(chosen, data, read, measure, out, report) | {"corrections": changes})
 
@@ -189,8 +191,9 @@ def _report(
     folds: int,
     seed: int,
     out: Path,
+    told: list[str],
 ) -> None:
-    """Build the report from what was found, and write it."""
+    """Build the report from what was found, with what is `told` already, and write it."""
     from buttress.model_selection.candidates import Request
     from buttress.report import fit_report, write_report
 
@@ -198,7 +201,7 @@ def _report(
     page = fit_report(
         str(data), read.table, read.labels, chosen, measure=measure, request=asked, folds=folds
     )
-    write_report(page, out)
+    write_report(replace(page, summary=[*page.summary, *told]), out)
 
 
 def _result(

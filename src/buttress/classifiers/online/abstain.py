@@ -65,8 +65,8 @@ class BandTracker:
     >>> tracker = BandTracker("coverage", 0.8)
     >>> confidence = np.exp(np.linspace(0.0, 5.0, 20000)) * rng.uniform(size=20000)
     >>> refused = tracker.run(confidence, np.zeros(20000, dtype=bool), np.ones(20000, dtype=bool))
-    >>> round(float(1 - refused.mean()), 3)
-    0.8
+    >>> abs(float(1 - refused.mean()) - 0.8) < 1.02 / (0.01 * 20000)
+    True
     """
 
     kind: str
