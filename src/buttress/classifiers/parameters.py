@@ -117,27 +117,31 @@ def check_values(name: str, given: Any, interval: str) -> list[float]:
     return [check_number(name, value, interval) for value in values]
 
 
-def check_pairs(name: str, given: Any) -> None:
-    """Raise unless `given` is None, a pair (lower, upper) of shares, or several of them.
+def check_noise_rates(given: Any) -> None:
+    """Raise unless `given` is None, "estimate", a noise model, or pairs (lower, upper) of shares.
 
     Examples
     --------
-    >>> check_pairs("noise_rates", [(0.0, 0.1), (0.2, 0.3)])
-    >>> check_pairs("noise_rates", 0.1)
+    >>> check_noise_rates([(0.0, 0.1), (0.2, 0.3)])
+    >>> check_noise_rates([(0.0, 1.7)])
     Traceback (most recent call last):
     ...
-    ValueError: noise_rates=0.1 is not accepted: expected None or pairs (lower, upper) in [0, 1].
+    ValueError: noise_rates=[(0.0, 1.7)] is not accepted: expected pairs (lower, upper) in [0, 1].
     """
-    if given is None:
+    if given is None or hasattr(given, "rate_bounds"):
         return
-    try:
-        pairs = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        pairs = np.empty(0)
-    shaped = pairs.ndim in (1, 2) and pairs.shape[-1] == 2 and pairs.size > 0
-    if not shaped or not np.all((pairs >= 0) & (pairs <= 1)):
+    if isinstance(given, str):
+        check_option("noise_rates", given, ["estimate"])
+        return
+    pairs = np.asarray(given, dtype=np.float64)
+    if pairs.ndim not in (1, 2) or pairs.shape[-1] != 2:
         raise ValueError(
-            f"{name}={given!r} is not accepted: expected None or pairs (lower, upper) in [0, 1]."
+            f"noise_rates has shape {pairs.shape}: expected a pair (lower, upper), or one such "
+            "pair for each class."
+        )
+    if not np.all((pairs >= 0) & (pairs <= 1)):
+        raise ValueError(
+            f"noise_rates={given!r} is not accepted: expected pairs (lower, upper) in [0, 1]."
         )
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
-from buttress.classifiers.parameters import check_number, check_option, check_pairs
+from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
@@ -127,7 +127,7 @@ class RejectMixin:
         if "confidence" in given:
             check_number("confidence", given["confidence"], "(0, 1)")
             check_option("certify_on", given["certify_on"], ["held_out", "folds"])
-            check_pairs("noise_rates", given["noise_rates"])
+            check_noise_rates(given["noise_rates"])
 
 
 class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
