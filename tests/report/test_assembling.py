@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from buttress import noise
 from buttress.metrics import cost_on_noisy_labels
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request
@@ -85,7 +84,6 @@ def test_impossible_costs_and_rates_are_refused(d, rate):
         cost_on_noisy_labels(d, rate)
 
 
-@pytest.mark.skipif(not hasattr(noise, "clean_score"), reason="needs buttress.noise.clean_score")
 @pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "cost"])
 def test_true_labels_are_estimated_beside_those_given(name):
     rng = np.random.default_rng(0)
