@@ -97,7 +97,8 @@ def _fit_cleanlab(X: Array, y: NDArray[Any], seed: int, fitted: dict[str, Any]) 
     codes = np.unique(y, return_inverse=True)[1]
     witness = CalibratedClassifierCV(SVC(), ensemble=False)
     probabilities = cross_val_predict(witness, X, codes, cv=5, method="predict_proba")
-    kept = ~find_label_issues(codes, probabilities)
+    # By default cleanlab forks processes; from a program with threads these may wait for ever.
+    kept = ~find_label_issues(codes, probabilities, n_jobs=1)
     return SVC().fit(X[kept], y[kept])
 
 
