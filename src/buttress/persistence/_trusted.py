@@ -46,6 +46,7 @@ _OWN = frozenset(
         "buttress.losses.hinge.Hinge",
         "buttress.losses.hinge.NuHinge",
         "buttress.losses.leaky.LeakyHockeyStick",
+        "buttress.losses.margin.OfNegative",
         "buttress.losses.ramp.DoubleRamp",
         "buttress.losses.ramp.GeneralizedRamp",
         "buttress.losses.ramp.Ramp",
