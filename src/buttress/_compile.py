@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config, event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 from buttress._compilation import watches
 
@@ -58,14 +60,65 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return compile_it
 
 
+class _Unfinished(JITCodeLibrary):  # pragma: no cover (runs while compiling)
+    """Code that is neither optimised nor made machine code: its callers do both, with their own."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Nothing: callers optimise what is linked into them."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return _WithoutEnvironment(self._codegen)
+
+
+class _WithoutEnvironment:  # pragma: no cover (runs while compiling)
+    """A code generator for code that is in no memory, so that nothing can be set there."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing."""
+
+
+class _Inner(Compiler):  # pragma: no cover (runs while compiling)
+    """Numba's compiler for functions that only compiled functions call."""
+
+    def compile_extra(self, function: Any) -> Any:
+        if self.state.library is None:
+            codegen = self.state.targetctx.codegen()
+            self.state.library = _Unfinished(codegen, function.__qualname__)
+        return super().compile_extra(function)
+
+
+WITHIN = {
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": _Inner,
+}
+
+
 def inner(**options: Any) -> Callable[[Function], Function]:
     """Compile a function that only compiled functions call.
 
-    Its code becomes part of theirs: nothing is kept on disk for it, and no door from Python is
-    made, which takes as long as many a loop.
+    Its code becomes part of theirs: nothing is kept on disk for it, no door from Python is made,
+    which takes as long as many a loop, and it is optimised and made machine code with its caller
+    only. Numba would do both for every function alone as well, with all that it calls in turn:
+    nearly half of the time to compile a solver.
     """
-    without = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return compiled(**(without | options))
+    return compiled(**(WITHIN | options))
 
 
 def _tell_once(cache: str | None) -> None:
