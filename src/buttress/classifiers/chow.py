@@ -288,6 +288,11 @@ class ChowRejector(
         limit = np.quantile(around.own_distance, 1.0 - self.novelty)
         return labels, refused | (around.of(X)[0] > limit)
 
+    def _noise_scores(self, scores: Array) -> Array:
+        # log-odds, or logarithms of the probabilities: 2 p - 1 would bend the curve
+        p = np.clip(0.5 * (1.0 + scores), 1e-6, 1.0 - 1e-6)
+        return np.asarray(np.log(p / (1.0 - p)) if p.ndim == 1 else np.log(p))
+
     def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)
         if self.costs is not None:

@@ -213,6 +213,10 @@ class TwoStageRejector(
         width = self.thresholds_[1]
         return np.asarray(half_gap(scores) <= width) if width > 0 else np.zeros(len(scores), bool)
 
+    def _noise_scores(self, scores: Array) -> Array:
+        # the logistic function undone, with the sign of the answer
+        return np.asarray(-np.sign(scores) * np.log1p(-np.minimum(np.abs(scores), 1.0 - 1e-9)))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
@@ -18,6 +18,7 @@ from buttress.report.comparing import comparison_section, path_section
 from buttress.report.environment import versions
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
+from buttress.report.refused import refusals_section
 from buttress.report.sections import ClassTable, Coverage, Report
 from buttress.report.suspected import suspects_section
 from buttress.report.truth import true_labels_section
@@ -97,6 +98,7 @@ def fit_report(
             measure.d,
             f"Answers and confidences of {judged.title} on rows it had not seen.",
         ),
+        refusals=refusals_section(judged, table, encoded[_places(rows, judged.rows)], measure),
         suspects=suspects,
         picture=picture(
             chosen.model,
@@ -119,6 +121,12 @@ def fit_report(
             **versions(),
         },
     )
+
+
+def _places(rows: IntArray, wanted: IntArray) -> IntArray:
+    """Where the wanted rows stand among `rows`."""
+    order = np.argsort(rows)
+    return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
 
 
 def how_compared(found: Race, folds: int, n_rows: int) -> str:
