@@ -59,13 +59,13 @@ class BandTracker:
     stream does.
 
     Risk: labels of refused rows say what their answers would have been, so the threshold is the
-    lowest above which the latest 2000 rows had the error aimed at. Besides, an answer is given only
+    lowest above which the latest 1000 rows had the error aimed at. Besides, an answer is given only
     while one more error leaves ``n_wrong <= 10 + target n_judged + target n_waiting / 50``; so
     whatever the stream does, the error among N answers is at most ``target + (10 + target
     n_waiting / 50) / N``. The aim is lowered as the allowance is used up and raised while it is
     not.
 
-    Cost: the threshold of the lowest 0-d-1 risk on the latest 2000 rows.
+    Cost: the threshold of the lowest 0-d-1 risk on the latest 1000 rows.
 
     References
     ----------
