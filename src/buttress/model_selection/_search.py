@@ -17,6 +17,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._progress import progress
 from buttress.classifiers.approximation import ScaledFit, ScaledKernel
 from buttress.classifiers.base import all_or_nothing
@@ -133,6 +134,7 @@ class SearchMixin:
         total = len(widths) * search.n_steps(len(combinations))
         with progress(type(self).__name__, total, self.verbose) as advance:
             for width in widths:
+                check_time()
                 found: Solved = search.solve(width, combinations, advance)
                 candidates += [{**values, "gamma": found.gamma} for values in combinations]
                 tables.append(found.table)
