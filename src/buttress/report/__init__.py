@@ -3,6 +3,8 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "Answered": "card",
+    "CardSection": "sections",
     "ClassTable": "sections",
     "Comparison": "sections",
     "Coverage": "sections",
@@ -13,6 +15,7 @@ _HOME = {
     "Report": "sections",
     "Suspects": "sections",
     "TrueLabels": "sections",
+    "card_sections": "card",
     "class_table": "fitted",
     "comparison_section": "comparing",
     "data_health": "health",
@@ -21,6 +24,7 @@ _HOME = {
     "path_section": "comparing",
     "picture": "pictures",
     "render": "rendering",
+    "render_card": "card",
     "suspects_section": "suspected",
     "true_labels_section": "truth",
     "versions": "environment",
