@@ -259,6 +259,11 @@ def _fitted(path: Path) -> tuple[Any, Any, Any, str | None]:
     except ValueError as error:
         raise typer.BadParameter(f"--from {path}: {error}") from None
     encoder = model.encoder_
+    if encoder.derived_columns():
+        named = ", ".join(encoder.derived_columns())
+        raise typer.BadParameter(
+            f"--from {path}: columns of dates and free text ({named}) cannot go on in a stream"
+        )
     names = [str(name) for name in encoder.feature_names_in_]
     return (
         learner,

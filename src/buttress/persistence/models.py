@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import zipfile
@@ -48,6 +49,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     skops_io = _import_skops()
     what = f"{type(model).__name__} cannot be saved"
+    if hasattr(model, "_skl_callbacks"):  # those who watched the fit are no part of the model
+        model = copy.copy(model)
+        del model._skl_callbacks
     try:
         archive = skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED)
         try:

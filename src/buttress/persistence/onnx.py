@@ -118,6 +118,11 @@ def _scaled(graph: Graph, rows: str, scaler: Any) -> str:
 
 def _encoded(graph: Graph, encoder: Any) -> str:
     """A table's columns as the encoder makes them."""
+    if encoder.derived_columns():
+        raise ValueError(
+            f"columns of dates and free text ({', '.join(encoder.derived_columns())}) have no ONNX "
+            "translation: encode them before the model, or leave them out"
+        )
     if not encoder.categories_:
         rows = graph.matrix_input("X", encoder.n_features_in_)
         if encoder.missing == "impute":

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
 from buttress.model_selection.titles import TITLES
+from buttress.report.card import Answered, card_sections
 from buttress.report.comparing import comparison_section, path_section
 from buttress.report.environment import versions
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
+from buttress.report.refused import refusals_section
 from buttress.report.sections import ClassTable, Coverage, Report
 from buttress.report.suspected import suspects_section
 from buttress.report.truth import true_labels_section
@@ -58,14 +60,10 @@ def fit_report(
     rows = found.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
-    suspects, flagged = suspects_section(
-        _search_of("ramp", found, encoded, labels[rows], request).suspects(
-            encoded, labels[rows], cv=folds
-        ),
-        labels[rows],
-        rows,
-        "ramp classifiers",
+    judged_labels = _search_of("ramp", found, encoded, labels[rows], request).suspects(
+        encoded, labels[rows], cv=folds
     )
+    suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
     points = np.arange(len(rows))
     if len(points) > _MOST_POINTS:
         rng = np.random.default_rng(request.seed)
@@ -89,6 +87,7 @@ def fit_report(
             measure.d,
             f"Answers and confidences of {judged.title} on rows it had not seen.",
         ),
+        refusals=refusals_section(judged, table, encoded[_places(rows, judged.rows)], measure),
         suspects=suspects,
         picture=picture(
             chosen.model,
@@ -98,7 +97,18 @@ def fit_report(
             flagged[points],
         ),
         settings=_settings(data, len(labels), chosen, measure, request, folds),
+        card=card_sections(
+            chosen.model,
+            answered=Answered(judged.true, judged.answers, judged.rejected),
+            noise=judged_labels,
+        ),
     )
+
+
+def _places(rows: IntArray, wanted: IntArray) -> IntArray:
+    """Where the wanted rows stand among `rows`."""
+    order = np.argsort(rows)
+    return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
 
 
 def _summary(chosen: Chosen, measure: Measure, n_rows: int) -> list[str]:
@@ -150,7 +160,12 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
 
 
 def class_table(judged: Judged) -> ClassTable:
-    """What became of the held-out rows of every class."""
+    """What became of the held-out rows of every class.
+
+    Parameters
+    ----------
+    judged : Judged
+    """
     classes = np.unique(judged.true)
     right = (judged.true == judged.answers) & ~judged.rejected
     wrong = (judged.true != judged.answers) & ~judged.rejected
