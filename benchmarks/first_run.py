@@ -40,7 +40,10 @@ FAMILIES = {
     "uncertainty set": "UncertaintySetClassifier()",
     "minimax": "MinimaxProbabilityMachine()",
     "noise-aware": "NoiseAwareClassifier()",
+    "Rademacher": "RademacherSelector()",
 }
+# What any program pays that uses scikit-learn: the floor of every job below that predicts or fits.
+FLOOR = "import numpy, scipy.linalg, sklearn.base"
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -51,13 +54,16 @@ def commands(folder: Path) -> dict[str, list[str]]:
     table.write_text("\n".join(["height,weight,ill", *rows]) + "\n")
     python = [sys.executable, "-m", "buttress"]
     fit = [*python, "fit", str(table), "--target", "ill"]
+    stream = [*python, "stream", str(table), "--target", "ill", "-o", str(folder / "lines.csv")]
     model = str(folder / "model.skops")
     return {
+        "import numpy, scipy, scikit-learn": [sys.executable, "-c", FLOOR],
         "import": [sys.executable, "-c", "import buttress"],
         "buttress --help": [*python, "--help"],
         "fit, no such file": [*python, "fit", "nope.csv", "--target", "y"],
         "demo": [*python, "demo", "--out", str(folder / "report.html")],
         "fit --model ramp": [*fit, "--model", "ramp", "-o", model],
+        "stream": stream,
         "predict": [*python, "predict", model, str(table), "-o", str(folder / "answers.csv")],
     } | {
         f"fit of {name}": [sys.executable, "-c", FIT.format(estimator=estimator)]

@@ -23,6 +23,11 @@ _FAR = 0.99
 _CONTRADICTED = 0.25
 
 
+FAR_AWAY = "far from all training rows"
+CONTRADICTING = "among rows whose labels contradict each other"
+NEAR_BOUNDARY = "near the boundary"
+
+
 @dataclass(frozen=True, eq=False)
 class RefusalReason:
     """What stands around a refused row.
@@ -99,29 +104,88 @@ def explain_reject(
     >>> [one.reason for one in explain_reject(model, [[0.01, 0.0], [0.0, 90.0], [1.5, 0.0]], X, y)]
     ['near the boundary', 'far from all training rows']
     """
-    check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
-    check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
-    y = column_or_1d(y_train)
-    around = Surroundings(X_train, int(n_neighbors))
-    if len(y) != around.n_rows:
-        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
+    around, y = _surroundings(X_train, y_train, n_neighbors, n_nearest)
     refused = np.flatnonzero(answers(estimator, X)[1])
     if len(refused) == 0:
         return []
     rows = check_array(X, dtype=np.float64)[refused]
     distance, near = around.of(rows)
+    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
+    return _reasons(around, y, refused, distance, near, nearest)
+
+
+def explain_held_out(
+    X: Any, y: Any, refused: Any, *, n_neighbors: int = 10, n_nearest: int = 3
+) -> list[RefusalReason]:
+    """`explain_reject` of training rows that were refused while they were held out.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    refused : array-like of bool of shape (n_samples,)
+        Rows that models of the other rows gave no answer to, as those of cross-validation.
+    n_neighbors, n_nearest : int
+        As in `explain_reject`; a row is not its own neighbour.
+
+    Returns
+    -------
+    list of RefusalReason
+        One for every refused row, in order.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [0.1], [0.2], [0.9], [1.0], [1.1]], [0, 0, 1, 1, 1, 1]
+    >>> (one,) = explain_held_out(X, y, [False, False, True, False, False, False], n_neighbors=2)
+    >>> one.row, one.nearest[0].tolist()
+    (2, [1, 0])
+    """
+    around, labels = _surroundings(X, y, n_neighbors, n_nearest)
+    places = np.flatnonzero(np.asarray(refused, dtype=bool))
+    if len(places) == 0:
+        return []
+    rows = check_array(X, dtype=np.float64)[places]
+    nearest = {}
+    for label in np.unique(labels):
+        found = around.nearest_of(rows, labels == label, n_nearest + 1)
+        others = [row[row != place][:n_nearest] for row, place in zip(found, places, strict=True)]
+        nearest[label] = others
+    own = around.own_distance[places], around.own_neighbours[places]
+    return _reasons(around, labels, places, *own, nearest)
+
+
+def _surroundings(
+    X: Any, y: Any, n_neighbors: int, n_nearest: int
+) -> tuple[Surroundings, NDArray[Any]]:
+    check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
+    check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
+    y = column_or_1d(y)
+    around = Surroundings(X, int(n_neighbors))
+    if len(y) != around.n_rows:
+        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
+    return around, y
+
+
+def _reasons(
+    around: Surroundings,
+    y: NDArray[Any],
+    numbers: IntArray,
+    distance: Array,
+    near: IntArray,
+    nearest: dict[Any, Any],
+) -> list[RefusalReason]:
+    """What stands around rows with these distances and neighbours."""
     limit = float(np.quantile(around.own_distance, _FAR))
     contradicted = _contradicted(y, around.own_neighbours)
     usual = float(np.median(around.own_distance)) or 1.0
-    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
     found = []
-    for k, number in enumerate(refused.tolist()):
+    for k, number in enumerate(numbers.tolist()):
         counts = np.unique(y[near[k]], return_counts=True)[1]
-        reason = "near the boundary"
+        reason = NEAR_BOUNDARY
         if distance[k] > limit:
-            reason = "far from all training rows"
+            reason = FAR_AWAY
         elif contradicted[near[k]].mean() >= _CONTRADICTED:
-            reason = "among rows whose labels contradict each other"
+            reason = CONTRADICTING
         found.append(
             RefusalReason(
                 number,

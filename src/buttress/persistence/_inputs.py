@@ -58,6 +58,12 @@ def add_inputs(builder: InputBuilder, steps: list[Any], classifier: Any) -> str:
 
 def _encoded(builder: InputBuilder, encoder: Any) -> str:
     """A table's columns as the encoder makes them."""
+    if encoder.derived_columns():
+        names = ", ".join(encoder.derived_columns())
+        raise ValueError(
+            f"columns of dates and free text ({names}) have no ONNX translation, nor one to JSON: "
+            "encode them before the model, or leave them out"
+        )
     if not encoder.categories_:
         return _numbers(builder, encoder, builder.matrix_input("X", encoder.n_features_in_))
     columns = {

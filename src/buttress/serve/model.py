@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from buttress.classifiers.reject import RejectMixin
 from buttress.persistence import describe
 from buttress.serve.errors import RequestError
 from buttress.serve.rows import Rows
-from buttress.tables import TableClassifier
+from buttress.tables import TableClassifier, TableError
 from buttress.tables.grammar import to_number
 from buttress.tables.table import listed, text_of
 
@@ -73,6 +74,8 @@ class Columns:
         May be among the columns of a request, and is not looked at.
     lenient : bool
         Extra columns are ignored, new categories are none of the known ones.
+    derived : dict of str to function
+        Columns of dates and free text, and what turns their values into numbers.
     """
 
     def __init__(
@@ -86,7 +89,9 @@ class Columns:
         scale: Array | None = None,
         target: str | None = None,
         lenient: bool = False,
+        derived: dict[str, Callable[[list[str | None]], Array]] | None = None,
     ) -> None:
+        self.derived = derived or {}
         self.names = [str(name) for name in names]
         self.numeric = [str(name) for name in numeric]
         self.categories = categories
@@ -110,6 +115,8 @@ class Columns:
             parts.append(self._numbers(rows, [place[name] for name in self.numeric]))
         for name, codes in self._codes.items():
             parts.append(self._one_hot(rows, name, place[name], codes))
+        for name, derive in self.derived.items():
+            parts.append(self._derived(rows, name, place[name], derive))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
@@ -202,6 +209,22 @@ class Columns:
                     f"row {number + 1}: column {name!r} has the new category {_short(text)}"
                 )
         return matrix
+
+    def _derived(
+        self, rows: Rows, name: str, place: int, derive: Callable[[list[str | None]], Array]
+    ) -> Array:
+        values: list[str | None] = []
+        for number, row in enumerate(rows.values, start=1):
+            value = row[place]
+            if value is None and name not in self.fill:
+                raise RequestError(f"row {number}: column {name!r} has no value")
+            if isinstance(value, (list, dict)):
+                raise RequestError(f"row {number}: column {name!r} is text, not a list")
+            values.append(None if value is None else text_of(value))
+        try:
+            return derive(values)
+        except TableError as error:
+            raise RequestError(str(error)) from None
 
 
 def _short(value: Any) -> str:
@@ -353,6 +376,7 @@ def _table_columns(model: TableClassifier, lenient: bool) -> Columns:
         None if scaler is None else scaler.scale_,
         model.target,
         lenient or encoder.extra_columns == "ignore",
+        {name: partial(encoder.derive, name) for name in encoder.derived_columns()},
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._frames import is_frame, with_columns
 from buttress.noise.core.estimate import Estimate, check_share
 from buttress.noise.core.label_noise import LabelNoise
 
@@ -148,8 +149,9 @@ class LabelSuspects:
 
         Returns
         -------
-        pandas or polars DataFrame
-            The original columns (and index), then ``given``, ``suggested``,
+        DataFrame
+            Of the library that the rows came in; of pandas for a matrix. The original columns
+            (and index), then ``given``, ``suggested``,
             ``wrong_probability`` and ``selected``.
         """
         found = {
@@ -161,21 +163,13 @@ class LabelSuspects:
         rows = self.rows if rows is None else rows
         if rows is None:
             raise ValueError("The rows are not kept in files: give them as to_frame(rows=X).")
-        clash = [name for name in found if name in getattr(rows, "columns", ())]
-        found = {f"label_{name}" if name in clash else name: v for name, v in found.items()}
-        if type(rows).__module__.startswith("polars"):
-            import polars
+        if not is_frame(rows):
+            import pandas as pd
 
-            frame = rows.with_columns(**{name: polars.Series(v) for name, v in found.items()})
-            return frame[self.selected.tolist()] if only_selected else frame
-        import pandas as pd
-
-        if not isinstance(rows, pd.DataFrame):
             dense = rows.toarray() if hasattr(rows, "toarray") else rows
             rows = pd.DataFrame(dense)
             rows.columns = [f"x{k}" for k in range(rows.shape[1])]
-        frame = rows.assign(**found)
-        return frame.iloc[self.selected] if only_selected else frame
+        return with_columns(rows, found, self.selected if only_selected else None)
 
     def placed(self, used: IntArray, rows: Any, given: NDArray[Any]) -> LabelSuspects:
         """The same findings in a larger table, of which only the rows `used` were judged."""
