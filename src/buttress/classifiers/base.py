@@ -86,7 +86,10 @@ class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
             ``classes_[1]`` (two classes) or for the column's class.
         """
         check_is_fitted(self)
-        X = self._validate_rows(X)
+        return self._decide(self._validate_rows(X))
+
+    def _decide(self, X: Any) -> Array:
+        """The scores of rows that are validated: callers of many single rows do that themselves."""
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X)
         # A score that is no number would be taken for class 0, with all confidence.

@@ -101,37 +101,59 @@ def explain_reject(
     """
     check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
     check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
-    y = column_or_1d(y_train)
-    around = Surroundings(X_train, int(n_neighbors))
-    if len(y) != around.n_rows:
-        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
+    reasons = RefusalReasons(X_train, y_train, int(n_neighbors))
     refused = np.flatnonzero(answers(estimator, X)[1])
     if len(refused) == 0:
         return []
     rows = check_array(X, dtype=np.float64)[refused]
-    distance, near = around.of(rows)
-    limit = float(np.quantile(around.own_distance, _FAR))
-    contradicted = _contradicted(y, around.own_neighbours)
-    usual = float(np.median(around.own_distance)) or 1.0
-    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
-    found = []
-    for k, number in enumerate(refused.tolist()):
-        counts = np.unique(y[near[k]], return_counts=True)[1]
-        reason = "near the boundary"
-        if distance[k] > limit:
-            reason = "far from all training rows"
-        elif contradicted[near[k]].mean() >= _CONTRADICTED:
-            reason = "among rows whose labels contradict each other"
-        found.append(
-            RefusalReason(
-                number,
-                reason,
-                float(distance[k] / usual),
-                float(counts.max() / counts.sum()),
-                {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+    return reasons.of(rows, refused, int(n_nearest))
+
+
+class RefusalReasons:
+    """Training rows and their labels, ready to say why rows were refused, again and again.
+
+    Parameters
+    ----------
+    X_train, y_train : array-like
+    n_neighbors : int
+    """
+
+    def __init__(self, X_train: Any, y_train: Any, n_neighbors: int = 10) -> None:
+        self.labels: NDArray[Any] = column_or_1d(y_train)
+        self.around = Surroundings(X_train, n_neighbors)
+        if len(self.labels) != self.around.n_rows:
+            raise ValueError(
+                f"y_train has {len(self.labels)} entries, expected {self.around.n_rows}."
             )
-        )
-    return found
+        self.limit = float(np.quantile(self.around.own_distance, _FAR))
+        self.usual = float(np.median(self.around.own_distance)) or 1.0
+        self.contradicted = _contradicted(self.labels, self.around.own_neighbours)
+
+    def of(self, X: Array, numbers: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+        """The reasons of refused rows, called by their numbers."""
+        y = self.labels
+        distance, near = self.around.of(X)
+        nearest = {
+            label: self.around.nearest_of(X, y == label, n_nearest) for label in np.unique(y)
+        }
+        found = []
+        for k, number in enumerate(numbers.tolist()):
+            counts = np.unique(y[near[k]], return_counts=True)[1]
+            reason = "near the boundary"
+            if distance[k] > self.limit:
+                reason = "far from all training rows"
+            elif self.contradicted[near[k]].mean() >= _CONTRADICTED:
+                reason = "among rows whose labels contradict each other"
+            found.append(
+                RefusalReason(
+                    number,
+                    reason,
+                    float(distance[k] / self.usual),
+                    float(counts.max() / counts.sum()),
+                    {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+                )
+            )
+        return found
 
 
 def _contradicted(y: NDArray[Any], neighbours: IntArray) -> BoolArray:
