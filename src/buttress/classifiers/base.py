@@ -93,7 +93,10 @@ class BaseMarginClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
         xp = namespace_of(X)
         if xp is not None:
             return foreign_scores(self, X, xp)
-        X = self._validate_rows(X)
+        return self._decide(self._validate_rows(X))
+
+    def _decide(self, X: Any) -> Array:
+        """The scores of rows that are validated: callers of many single rows do that themselves."""
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X)
         # A score that is no number would be taken for class 0, with all confidence.
