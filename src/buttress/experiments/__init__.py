@@ -55,7 +55,9 @@ _NAMES = (
     "uncertainty-bounds",
     "uncertainty-splitting",
     "uncertainty-consistency",
+    "uncertainty-beyond",
     "rademacher-curve",
+    "rademacher-starts",
     "rademacher-beyond",
 )
 

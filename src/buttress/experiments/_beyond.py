@@ -99,8 +99,8 @@ def _judged(
     def check(values: Mapping[str, list[Any]]) -> list[Check]:
         checks = []
         for model in models:
-            below, above, gaps = 0, 0, []
-            for name in names:
+            below, above, gaps, failed = 0, 0, [], []
+            for name, title in names.items():
                 runs = values.get(f"{name}/{model}")
                 if not runs:
                     continue
@@ -109,6 +109,8 @@ def _judged(
                 gaps.append(difference)
                 below += verdict(difference, error) < 0
                 above += verdict(difference, error) > 0
+                if difference > 0.1:
+                    failed.append(f"{title} ({100 * difference:+.0f})")
             if not gaps:
                 continue
             checks.append(
@@ -118,6 +120,10 @@ def _judged(
                     True if below > len(gaps) / 2 else False if above >= len(gaps) / 2 else None,
                     f"clearly less on {below} of {len(gaps)}, clearly more on {above}; mean "
                     f"difference {100 * np.mean(gaps):+.2f} points",
+                    f"It fails, more than ten points above the printed number, on "
+                    f"{' and '.join(failed)}"
+                    if failed
+                    else "",
                 )
             )
         return checks
