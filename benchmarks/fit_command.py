@@ -106,7 +106,7 @@ def run_cell(size: int, kind: str) -> dict[str, float]:
         words = ["--model", kind]
         if kind == "auto":
             words += ["--report", str(folder / "r.html")]
-            words += ["--time", "8m"] if size >= 1_000_000 else []
+            words += ["--time", "7m"] if size >= 1_000_000 else []
         else:
             words += ["--time", "10m"]
         said = run_fit(data, folder, *words)

@@ -100,7 +100,7 @@ def _noise(dtype: Any) -> None:
 
     X, y = _rows(120, 4, dtype)
     NoiseAwareClassifier(random_state=0).fit(X, y).predict(X)
-    LabelAudit(random_state=0).fit(X, y)
+    LabelAudit(random_state=0).audit(X, y)
 
 
 FAMILIES: dict[str, Callable[[Any], None]] = {

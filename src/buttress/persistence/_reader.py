@@ -82,6 +82,7 @@ _PARTS = {
     "TupleNode": {"builtins.tuple"},
     "JsonNode": {"builtins.str"},
     "TypeNode": set(_KEYS),
+    "DTypeNode": {"numpy.dtype"},
     "NdArrayNode": {"numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in _SCALARS)},
 }
 
@@ -117,6 +118,10 @@ class _Reader:
 
     def _TypeNode(self, node: dict[str, Any]) -> Any:
         return _KEYS[_name(node)]
+
+    def _DTypeNode(self, node: dict[str, Any]) -> Any:
+        # an empty array of that type stands for it
+        return self.read(node["content"]).dtype
 
     def _ListNode(self, node: dict[str, Any]) -> list[Any]:
         return [self.read(each) for each in node["content"]]
