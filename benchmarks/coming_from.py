@@ -170,8 +170,8 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true")
     arguments = parser.parse_args()
     tables: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        "sklearn": lambda: scikit_learn(2 if arguments.quick else 10),
-        "river": lambda: river(2000 if arguments.quick else 10_000),
+        "sklearn": lambda: scikit_learn(2 if arguments.quick else 5),
+        "river": lambda: river(1000 if arguments.quick else 3000),
         "libsvm": libsvm,
     }
     for name, measure in tables.items():
