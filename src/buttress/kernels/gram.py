@@ -21,6 +21,11 @@ _TAKES_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "
 _ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 
 
+# Parameters of an estimator that is given parts of a Gram matrix which was checked as a whole, or
+# needs no check: a factorisation for every part would take longer than many a fit.
+CHECKED_GRAM: dict[str, Any] = {"kernel": "precomputed", "kernel_params": {"definite": True}}
+
+
 def kernel_names() -> list[str]:
     """The accepted kernel names, sorted.
 
@@ -39,8 +44,12 @@ def kernel_arguments(name: str) -> list[str]:
     --------
     >>> kernel_arguments("sigmoid")
     ['coef0', 'gamma']
+    >>> kernel_arguments("precomputed")
+    ['definite']
+
+    Whether a ready matrix is "definite" is somebody's word for it: then it is not checked.
     """
-    return sorted(KERNEL_PARAMS.get(name, ()))
+    return ["definite"] if name == "precomputed" else sorted(KERNEL_PARAMS.get(name, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +96,8 @@ class Kernel:
     @property
     def always_definite(self) -> bool:
         """Whether every Gram matrix of this kernel is positive semidefinite."""
+        if self.name == "precomputed":
+            return self.params.get("definite") is True
         if self.name in ("poly", "polynomial"):
             return bool(self.params.get("coef0", 0.0) >= 0 and self.params.get("gamma", 1.0) >= 0)
         return self.name in _ALWAYS_DEFINITE
