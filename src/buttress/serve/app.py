@@ -227,6 +227,8 @@ class Api:
                 "columns": [
                     {"name": name, "kind": "number"}
                     if name in columns.numeric
+                    else {"name": name, "kind": "text"}
+                    if name in columns.derived
                     else {"name": name, "kind": "category", "values": columns.categories[name]}
                     for name in columns.names
                 ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.serve.errors import RequestError
 from buttress.serve.rows import Rows, picker
+from buttress.tables import TableError
 from buttress.tables.grammar import to_number
 from buttress.tables.table import listed, text_of
 
@@ -43,6 +45,8 @@ class Columns:
         Extra columns are ignored, new categories are none of the known ones.
     kept : sequence of str
         Extra columns that requests may have, for people who review the rows.
+    derived : dict of str to function
+        Columns of dates and free text, and what turns their values into numbers.
     """
 
     def __init__(
@@ -57,7 +61,9 @@ class Columns:
         target: str | None = None,
         lenient: bool = False,
         kept: Sequence[str] = (),
+        derived: dict[str, Callable[[list[str | None]], Array]] | None = None,
     ) -> None:
+        self.derived = derived or {}
         self.names = [str(name) for name in names]
         self.numeric = [str(name) for name in numeric]
         self.categories = categories
@@ -81,6 +87,8 @@ class Columns:
             parts.append(self._numbers(rows, [place[name] for name in self.numeric]))
         for name, codes in self._codes.items():
             parts.append(self._one_hot(rows, name, place[name], codes))
+        for name, derive in self.derived.items():
+            parts.append(self._derived(rows, name, place[name], derive))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
@@ -181,6 +189,22 @@ class Columns:
                 )
         return matrix
 
+    def _derived(
+        self, rows: Rows, name: str, place: int, derive: Callable[[list[str | None]], Array]
+    ) -> Array:
+        values: list[str | None] = []
+        for number, row in enumerate(rows.values, start=1):
+            value = row[place]
+            if value is None and name not in self.fill:
+                raise RequestError(f"row {number}: column {name!r} has no value")
+            if isinstance(value, (list, dict)):
+                raise RequestError(f"row {number}: column {name!r} is text, not a list")
+            values.append(None if value is None else text_of(value))
+        try:
+            return derive(values)
+        except TableError as error:
+            raise RequestError(str(error)) from None
+
 
 def _short(value: Any) -> str:
     text = repr(value)
@@ -202,6 +226,7 @@ def table_columns(model: Any, lenient: bool, kept: Sequence[str]) -> Columns:
         model.target,
         lenient or encoder.extra_columns == "ignore",
         kept,
+        {name: partial(encoder.derive, name) for name in encoder.derived_columns()},
     )
 
 
