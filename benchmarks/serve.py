@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import buttress
-from _common import report
+from _common import RESULTS, report
 from _serve_load import load, processor_seconds, resident
 from _serve_servers import (
     ONE_THREAD,
@@ -102,6 +102,12 @@ def measured(
     }
 
 
+def earlier(name: str) -> list[dict[str, Any]]:
+    """The rows of a table as they were reported before."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
 def predict(folder: Path, X: np.ndarray, asked: argparse.Namespace) -> None:
     """Rows per second and latency, for single rows and batches."""
     servers: dict[str, tuple[Callable[[Path], Any], str, Callable[[np.ndarray, int], bytes]]] = {
@@ -114,6 +120,8 @@ def predict(folder: Path, X: np.ndarray, asked: argparse.Namespace) -> None:
         servers["MLServer + SVC"] = (start, "/v2/models/svc/infer", tensor_body)
     results = []
     for name, (start, path, body) in servers.items():
+        if asked.server not in (None, name):
+            continue
         with start(folder) as (port, process):
             for size in (1, 100):
                 for connections in (1, 8, 64):
@@ -121,6 +129,10 @@ def predict(folder: Path, X: np.ndarray, asked: argparse.Namespace) -> None:
                     line = measured(port, [process], path, question, connections, asked.seconds)
                     rate = {"rows/s": size * line.pop("requests/s")}
                     results.append({"server": name, "rows per request": size, **rate, **line})
+    if asked.server is not None:  # beside what was measured of the others before
+        results = [
+            row for row in earlier("serve_predict") if row["server"] != asked.server
+        ] + results
     report("serve_predict", results, docs=asked.docs, seconds=asked.seconds, threads=1)
 
 
@@ -240,6 +252,7 @@ def main() -> None:
     parser.add_argument("--soak-seconds", type=float, default=600.0)
     parser.add_argument("--rows", type=int, default=20_000, help="to learn")
     parser.add_argument("--mlserver-python", help="interpreter of an environment with MLServer")
+    parser.add_argument("--server", help="only this one of part predict, by its name in the table")
     parser.add_argument("--nginx", help="nginx, for the replicas")
     asked = parser.parse_args()
     os.environ.setdefault("PYTHONPATH", str(Path(buttress.__file__).parents[1]))

@@ -215,6 +215,9 @@ class ServedModel:
             place[name], position = (position, position + 1), position + 1
         for name, values in self.columns.categories.items():
             place[name], position = (position, position + len(values)), position + len(values)
+        for name, derive in self.columns.derived.items():
+            width = derive([None]).shape[1]
+            place[name], position = (position, position + width), position + width
         return [place[name] for name in self.columns.names]
 
 

@@ -47,7 +47,8 @@ class TrainingRows:
         absent = [name for name in [*model.columns.names, target] if name not in present]
         if absent:
             raise ValueError(f"{path}: there is no column {listed(absent, 3)} (--training)")
-        table = read_table(path, target=target, text=list(model.columns.categories))
+        texts = [*model.columns.categories, *model.columns.derived]
+        table = read_table(path, target=target, text=texts)
         usable = ~is_missing(table[target])
         for name in model.columns.names:
             if name not in model.columns.fill:
