@@ -139,7 +139,9 @@ def river(most: int) -> list[dict[str, Any]]:
 
 
 def libsvm() -> list[dict[str, Any]]:
-    X, y = rows_of("a9a", 10_000)
+    data = load_dataset("a9a", categorical="onehot")
+    X = np.asarray(data.X, dtype=float)[:10_000]
+    y = np.unique(np.asarray(data.y)[:10_000], return_inverse=True)[1]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.svm", Path(folder) / "theirs.svm"
@@ -151,7 +153,7 @@ def libsvm() -> list[dict[str, Any]]:
             ),
             (
                 "read them",
-                lambda: read_libsvm(ours),
+                lambda: read_libsvm(ours, n_features=X.shape[1]),
                 lambda: load_svmlight_file(str(theirs), zero_based=False),
             ),
         ):
