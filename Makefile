@@ -16,7 +16,7 @@ help:
 	@echo "make test-long    those that start processes and browsers; CI runs them too"
 	@echo "make test-slow    the long simulations"
 	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
-	@echo "make lint         ruff, mypy --strict, import-linter, zizmor on the workflows"
+	@echo "make lint         ruff, mypy --strict, import-linter, zizmor, spelling, docstrings, typed examples"
 	@echo "make docs         the documentation, warnings are errors; gallery pages without their runs"
 	@echo "make docs-gallery the documentation with every example run"
 	@echo "make dist         build wheel and sdist, check them, try the wheel in a fresh environment"
@@ -63,6 +63,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --quiet --offline .github
+	$(BIN)/codespell
+	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python tools/check_examples.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -94,7 +94,16 @@ def _draw_rooms(app: Any) -> None:
     (HERE / "images" / "rooms.svg").write_text(rooms.draw(rooms.room_graph()), encoding="utf-8")
 
 
+def _list_trusted_types(app: Any) -> None:
+    """What a model file may hold, as it is now."""
+    from buttress.persistence import trusted_types
+
+    lines = "\n".join(sorted(trusted_types()))
+    (HERE / "images" / "trusted_types.txt").write_text(lines + "\n", encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     app.connect("builder-inited", _draw_rooms)
+    app.connect("builder-inited", _list_trusted_types)
     # Before numpydoc, which takes the docstring apart at priority 500.
     app.connect("autodoc-process-docstring", _escape_shapes, priority=400)

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._threads import one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.training import TrainingSet
@@ -80,6 +81,7 @@ class ExactSearch:
         inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
         found = []
         for values in combinations:
+            check_time()
             estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
             found.append(self.score(estimator, outer, test))

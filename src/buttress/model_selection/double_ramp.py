@@ -9,7 +9,8 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.callbacks import watched
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
@@ -182,7 +183,7 @@ class DoubleRampClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @watched
     @promised_risk
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **params: Any

@@ -52,16 +52,16 @@ _FIT = {
 _FEATURES = (5, 50)
 # Seconds of one approximate fit per (1000 rows x 300 components), and its exponent in components.
 _APPROXIMATE: dict[str, tuple[float, float]] = {
-    "leaky": (0.12, 1.3),
-    "ramp": (0.5, 1.3),
-    "reject": (0.35, 1.3),
-    "uncertainty": (0.05, 1.3),
+    "leaky": (0.15, 1.3),
+    "ramp": (0.6, 1.3),
+    "reject": (0.43, 1.3),
+    "uncertainty": (0.06, 1.3),
 }
 # Rows up to which an exact search may be tried at all: its Gram matrix and the copies made for
 # the folds take about 30 bytes per pair of rows, hence 750 MB.
 MOST_EXACT_ROWS = 5000
 # A sample this small says which kinds are hopeless, for a tenth of the cost at 1000 rows.
-_FIRST_SAMPLE = 400
+SMALLEST_SAMPLE = 400
 # Rows beyond which a comparison changes no more which kind is best.
 _LAST_SAMPLE = 2000
 # Every fold is tuned anew when that takes no longer than this, unless a budget was given.
@@ -71,6 +71,9 @@ _QUICK = 6.0
 # a minute of its two; larger tables take what there is.
 _COMPARING, _COMPARING_UNASKED = 0.5, 0.25
 _FITTING, _FITTING_UNASKED = 0.7, 0.25
+# Shares of the whole budget after which a comparison, and a fit, are stopped where they stand:
+# estimates may be wrong by half, and the report still has to be written.
+_COMPARING_ENDS, _FITTING_ENDS = 0.65, 0.95
 # Penalties tried on a table larger than the sample, on no more rows than this.
 PENALTIES, MOST_TUNING_ROWS = 4, 50_000
 COMPONENTS = (1000, 700, 500, 300, 200, 100)
@@ -164,10 +167,19 @@ class Planner:
         self._clock = clock
         self._start = clock()
         self._seen: dict[str, float] = {}
+        self._seen_approximate: dict[str, float] = {}
 
     def remaining(self) -> float:
         """Seconds left of the budget."""
         return self.budget - (self._clock() - self._start)
+
+    def comparing_left(self) -> float:
+        """Seconds after which a comparison that still runs is stopped."""
+        return self.remaining() - (1.0 - _COMPARING_ENDS) * self.budget
+
+    def fitting_left(self) -> float:
+        """Seconds after which a fit that still runs is stopped."""
+        return self.remaining() - (1.0 - _FITTING_ENDS) * self.budget
 
     # -- what things cost ------------------------------------------------------------------
 
@@ -185,7 +197,8 @@ class Planner:
         """Wall time of one fit with an approximate kernel on one core."""
         base, exponent = _APPROXIMATE[kind]
         per_problem = base * rows / 1000 * float(components / 300) ** exponent
-        return float(self.speed * per_problem * self.size.problems)
+        factor = self._seen_approximate.get(kind, self.speed)
+        return float(factor * per_problem * self.size.problems)
 
     def approximates(self, kind: str) -> bool:
         """Whether a kind can be fitted on landmarks."""
@@ -195,6 +208,12 @@ class Planner:
         """Learn from a search that was done: later ones are estimated from it."""
         expected = reference_seconds(kind, rows, self.size, self.folds)
         self._seen[kind] = max(seconds, 1e-3) / expected
+
+    def observe_approximate(self, kind: str, rows: int, components: int, seconds: float) -> None:
+        """Learn from a fit on landmarks that was done."""
+        self._seen_approximate.pop(kind, None)
+        expected = self.approximate_seconds(kind, rows, components) / self.speed
+        self._seen_approximate[kind] = max(seconds, 1e-3) / expected
 
     def together(self, kinds: Sequence[str], rows: int) -> float:
         """Wall time of the searches of all kinds, and of the judgement of their choices."""
@@ -209,12 +228,12 @@ class Planner:
         most = min(self.size.rows, MOST_EXACT_ROWS)
         time_left = (_COMPARING if self.generous else _COMPARING_UNASKED) * self.remaining()
         affordable = most
-        while affordable > _FIRST_SAMPLE and self.together(kinds, affordable) > time_left:
+        while affordable > SMALLEST_SAMPLE and self.together(kinds, affordable) > time_left:
             affordable = int(affordable * 0.9)
         if affordable < self.size.rows:
-            affordable = max(min(affordable, _LAST_SAMPLE), min(_FIRST_SAMPLE, most))
-        worthwhile = len(kinds) > 1 and affordable >= 2 * _FIRST_SAMPLE
-        return [_FIRST_SAMPLE, affordable] if worthwhile else [affordable]
+            affordable = max(min(affordable, _LAST_SAMPLE), min(SMALLEST_SAMPLE, most))
+        worthwhile = len(kinds) > 1 and affordable >= 2 * SMALLEST_SAMPLE
+        return [SMALLEST_SAMPLE, affordable] if worthwhile else [affordable]
 
     def tunes_in_folds(self, kinds: Sequence[str], rows: int) -> bool:
         """Whether there is time to tune every fold of the judgement anew."""
@@ -250,6 +269,17 @@ class Planner:
         few = COMPONENTS[-1]
         rows = _shrunk(n, searched_rows, lambda m: self._with_tuning(kind, m, few) <= left)
         return FinalFit(rows, few, self._with_tuning(kind, rows, few))
+
+    def affordable_rows(self, kind: str, rows: int, components: int | None, least: int) -> int:
+        """Rows that one last fit can have in the time that is left for it."""
+        left = self.fitting_left()
+
+        def in_time(m: int) -> bool:
+            if components is None:
+                return self.fit_seconds(kind, m) <= left
+            return self.approximate_seconds(kind, m, components) <= left
+
+        return _shrunk(rows, least, in_time)
 
     def _with_tuning(self, kind: str, rows: int, components: int) -> float:
         """Seconds of a fit on landmarks, with those that choose its penalty."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._threads import one_blas_thread
 from buttress.solvers.sets._problem import DistanceProblem
 from buttress.solvers.sets._result import DistanceResult, check_feasible
@@ -133,6 +134,7 @@ def distance_path(
     found: dict[int, DistanceResult] = {}
     with _threads(problem.geometry.n):
         for k in order:
+            check_time()
             radius = float(radii[k])
             if not (0.0 < radius < np.inf):
                 raise ValueError(f"radius={radius!r} is out of range: expected (0, inf).")
