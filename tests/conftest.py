@@ -76,6 +76,7 @@ LONG = (
     "noise/test_classifier",
     "report/test_browser",
     "review/test_review_browser",
+    "review/test_review_kills",
     "serve/",
     "test_compile",
     "theory/test_theorems",

@@ -110,13 +110,12 @@ def test_rows_of_the_training_file_are_recognised(files, tmp_path):
     assert "which the model was trained on" in (tmp_path / "c.md").read_text()
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_promise_and_a_model_without_table_are_described(rows):
     table, y = rows
     X = np.column_stack([table["a"], table["b"]])
     model = ChowRejector(RampClassifier(probability=True), target_risk=0.45, random_state=0)
-    with np.testing.suppress_warnings() as quiet:
-        quiet.filter(UserWarning)
-        model.fit(X, y)
+    model.fit(X, y)
     sections = {section.title: section for section in card_sections(model)}
     certificate = sections["Model description/Training procedure/Certificate"]
     assert "an error of at most 0.45 among the answers" in certificate.text

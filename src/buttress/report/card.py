@@ -155,6 +155,8 @@ def _data(outer: Any) -> CardSection:
     record = {str(k): v for k, v in getattr(outer, "record_", {}).items()}
     if getattr(outer, "target", None):
         record = {"target": outer.target} | record
+    if len(getattr(outer, "rows_", ())):
+        record.setdefault("rows", len(outer.rows_))
     record.setdefault("features", getattr(outer, "n_features_in_", ""))
     rows = [[name, str(value)] for name, value in record.items()]
     return CardSection("Model description/Training procedure/Data", "", ("", "value"), rows)
