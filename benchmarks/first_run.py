@@ -3,9 +3,9 @@
     python benchmarks/first_run.py [--only WORD] [--seconds 150] [--fresh]
 
 Finished jobs are kept, so that the table can be made in several goes. Every job runs in a process
-of its own, twice, with a cache of compiled code that is empty the first time. Processor seconds of
-the process and its children (user and system) are what a user waits for on an idle machine, and
-hardly depend on what else runs; wall seconds stand beside them.
+of its own, twice, with a cache of compiled code that is empty the first time. Counted are processor
+seconds of the process and its children (user and system): what a user waits for on an idle machine,
+and hardly changed by what else runs.
 """
 
 from __future__ import annotations
@@ -71,16 +71,15 @@ def commands(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def run(command: list[str], cache: str) -> tuple[float, float]:
-    """Processor and wall seconds of a command."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+def run(command: list[str], cache: str) -> float:
+    """Processor seconds of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode and "nope.csv" not in command:
         raise RuntimeError(f"{' '.join(command[:4])}: {done.stderr.strip()[-500:]}")
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return used, wall
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def job(name: str, folder: Path) -> dict[str, float]:
@@ -89,15 +88,9 @@ def job(name: str, folder: Path) -> dict[str, float]:
     if name == "predict":  # a model must be there
         run(table["fit --model ramp"], os.environ.get("NUMBA_CACHE_DIR", str(folder / "cache")))
     with tempfile.TemporaryDirectory() as cache:
-        first, first_wall = run(table[name], cache)
-        second, second_wall = run(table[name], cache)
-    print(f"{name}: {first:.1f} s, later {second:.1f} s", flush=True)
-    return {
-        "first, processor s": round(first, 2),
-        "first, wall s": round(first_wall, 2),
-        "later, processor s": round(second, 2),
-        "later, wall s": round(second_wall, 2),
-    }
+        first, later = run(table[name], cache), run(table[name], cache)
+    print(f"{name}: {first:.1f} s, later {later:.1f} s", flush=True)
+    return {"first, processor s": round(first, 2), "later, processor s": round(later, 2)}
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from buttress._words import did_you_mean
 from buttress.classifiers.online import learner_names
 from buttress.cli._compiled import compile_learner
 from buttress.cli._console import CommandError, Output, limit_threads
@@ -165,8 +164,8 @@ def run_stream(options: StreamOptions) -> None:
 def _check_model(model: str) -> None:
     known = learner_names()
     if model not in known:
-        hint = did_you_mean(model, known)
-        raise typer.BadParameter(f"--model {model!r} is not one of {', '.join(known)}{hint}")
+        # what may have been meant is added where all such messages end
+        raise typer.BadParameter(f"--model {model!r} is not one of {', '.join(map(repr, known))}")
 
 
 def _check_files(options: StreamOptions) -> None:
