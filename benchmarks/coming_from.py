@@ -17,6 +17,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,10 @@ def scikit_learn(splits: int) -> list[dict[str, Any]]:
     return found
 
 
+def _learner(gamma: float, drift: str | None = None) -> PARampClassifier:
+    return PARampClassifier(budget=300, gamma=gamma, drift=drift)
+
+
 def river(most: int) -> list[dict[str, Any]]:
     found = []
     for name in STREAMS:
@@ -94,6 +99,7 @@ def river(most: int) -> list[dict[str, Any]]:
         if name != "elec2":  # a stream in its own order; the others have none
             order = np.random.default_rng(0).permutation(len(y))
             X, y = X[order], y[order]
+        ours = partial(_learner, 1.0 / X.shape[1])
         stream = [
             (dict(enumerate(row)), bool(label))
             for row, label in zip(X.tolist(), y.tolist(), strict=True)
@@ -104,12 +110,10 @@ def river(most: int) -> list[dict[str, Any]]:
             "river naive Bayes": naive_bayes.GaussianNB(),
             "river Hoeffding tree": tree.HoeffdingTreeClassifier(),
             "river ARF, 10 trees": forest.ARFClassifier(n_models=10, seed=0),
-            "PA-RAMP, budget 300": as_river(PARampClassifier(budget=300), [False, True]),
-            "PA-RAMP, budget 300, drift": as_river(
-                PARampClassifier(budget=300, drift="page-hinkley"), [False, True]
-            ),
+            "PA-RAMP, budget 300": as_river(ours(), [False, True]),
+            "PA-RAMP, budget 300, drift": as_river(ours("page-hinkley"), [False, True]),
         }
-        as_river(PARampClassifier(budget=300), [False, True]).learn_one(*stream[0])  # compiled
+        as_river(ours(), [False, True]).learn_one(*stream[0])  # compiled
         for title, model in models.items():
             spent, score = cpu(
                 lambda m=model, s=stream: evaluate.progressive_val_score(s, m, metrics.Accuracy()),
@@ -124,7 +128,7 @@ def river(most: int) -> list[dict[str, Any]]:
                     "rows/s": len(y) / spent,
                 }
             )
-        learner = PARampClassifier(budget=300)
+        learner = ours()
         spent, _ = cpu(lambda m=learner, a=X, b=y: m.fit(a, b), 1)
         found.append(
             {
@@ -139,7 +143,9 @@ def river(most: int) -> list[dict[str, Any]]:
 
 
 def libsvm() -> list[dict[str, Any]]:
-    X, y = rows_of("a9a", 10_000)
+    data = load_dataset("a9a", categorical="onehot")
+    X = np.asarray(data.X, dtype=float)[:10_000]
+    y = np.unique(np.asarray(data.y)[:10_000], return_inverse=True)[1]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.svm", Path(folder) / "theirs.svm"
@@ -151,7 +157,7 @@ def libsvm() -> list[dict[str, Any]]:
             ),
             (
                 "read them",
-                lambda: read_libsvm(ours),
+                lambda: read_libsvm(ours, n_features=X.shape[1]),
                 lambda: load_svmlight_file(str(theirs), zero_based=False),
             ),
         ):

@@ -271,18 +271,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
         step = max(1, _BLOCK_ENTRIES // m)
         for start in range(0, n, step):
             block = X[start : start + step]
-            K = block[:, self.support_] if self._precomputed else self._similarity(block)
-            scores[start : start + step] = K @ self.dual_coef_.T + self.intercept_
+            if self._precomputed or len(self.support_) == 0:
+                part = block[:, self.support_] @ self.dual_coef_.T
+            else:
+                part = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
+            scores[start : start + step] = part + self.intercept_
         return scores
 
     @property
     def _precomputed(self) -> bool:
         return bool(self.kernel_.name == "precomputed")
-
-    def _similarity(self, block: Any) -> Array:
-        if len(self.support_) == 0:
-            return np.zeros((block.shape[0], 0), dtype=block.dtype)
-        return self.kernel_(block, self.support_vectors_)
 
 
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:

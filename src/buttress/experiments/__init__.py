@@ -23,6 +23,7 @@ _NAMES = (
     "pa-ramp-banana",
     "pa-ramp-letters",
     "pa-ramp-theorem3",
+    "pa-ramp-beyond",
     "lhs-table1",
     "lhs-table2",
     "lhs-fig1",

@@ -57,7 +57,8 @@ def as_river(learner: Any, classes: Sequence[Any]) -> Any:
     Parameters
     ----------
     learner : online learner
-        Unfitted, or fitted on rows whose columns have names.
+        Unfitted, or fitted on rows whose columns have names. Give `gamma` as a number: "scale"
+        would be fixed from the first row alone.
     classes : sequence
         All labels that can ever come.
 
