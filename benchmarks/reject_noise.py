@@ -1,11 +1,11 @@
 """The 0-d-1 risk of rules that refuse, with clean labels and with a tenth of them flipped.
 
-The data sets, training parts, widths and folds are those of noise.py; the penalties are the
-default grid of DoubleRampClassifierCV, for the support vector machines too. Three rules start
-from the same tuned support vector machine: Chow's rule on its calibrated scores, a band of its
-margin whose width minimises the risk on the folds, and a rejector learned on its errors. Finished
-cells (set, split, share of flips) are kept in results/reject_noise_cells.jsonl, and a run that was
-interrupted goes on where it stopped; ``--fresh`` starts again. Needs BUTTRESS_DATA.
+Ten sets; training parts (500 rows at most), widths and folds are those of noise.py; the penalties
+are the default grid of DoubleRampClassifierCV, for the support vector machines too. Three rules
+start from the same tuned support vector machine: Chow's rule on its calibrated scores, a band of
+its margin whose width minimises the risk on the folds, and a rejector learned on its errors.
+Finished cells (set, split, share of flips) are kept in results/reject_noise_cells.jsonl, and a run
+that was interrupted goes on where it stopped; ``--fresh`` starts again. Needs BUTTRESS_DATA.
 
     python benchmarks/reject_noise.py [--quick] [--sets NAME ...] [--splits N] [--docs]
 """
@@ -23,11 +23,24 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 from sklearn.svm import SVC
 
 from _common import Cells, report
+from _noise_peers import widths
+from _noise_sets import split
 from buttress import ChowRejector, DoubleRampClassifierCV, NoiseAwareClassifier, TwoStageRejector
 from buttress.datasets import flip_labels
 from buttress.metrics import reject_risk
-from noise import SETS, split, widths
 
+SETS = (
+    "banana_ida",
+    "german_ida",
+    "image_ida",
+    "ringnorm_ida",
+    "splice_ida",
+    "waveform_ida",
+    "diabetis_ida",
+    "australian",
+    "banknote",
+    "qsar_biodeg",
+)
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.4)
 RATES = (0.0, 0.1)
 PENALTIES = inspect.signature(DoubleRampClassifierCV).parameters["Cs"].default

@@ -1,7 +1,8 @@
 """Learners of streams that refuse: long-run coverage and error, in the order of the files.
 
 Every row is answered or refused before it is learned. The share of answers is compared with the
-target over the whole stream, and the error among them with that of answering everything. Needs
+target over the whole stream (in brackets: its range over a thousand rows each), and the error among
+them with that of answering everything; for a cost the third number is the 0-d-1 risk. Needs
 BUTTRESS_DATA.
 
     python benchmarks/stream_refusals.py [--quick] [--docs]
@@ -16,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from _common import report
-from buttress import KernelPegasos, PARampClassifier
+from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 from buttress.datasets import load_dataset
 
 SETS = ("elec2", "covtype_sample", "adult")
+LEARNERS = (PARampClassifier, KernelPegasos, Norma, KernelPerceptron)
 REQUESTS = ({"target_coverage": 0.9}, {"target_coverage": 0.7}, {"target_risk": 0.1}, {"d": 0.2})
 
 
@@ -33,23 +35,31 @@ def stream(name: str, rows: int | None) -> tuple[Any, Any]:
     return np.clip((X - mean) / np.where(spread > 0, spread, 1.0), -10.0, 10.0), y
 
 
-def row(name: str, X: Any, y: Any, model: Any, request: dict[str, float]) -> dict[str, Any]:
+def outcome(X: Any, y: Any, model: Any, request: dict[str, float]) -> tuple[str, str]:
+    """What was asked and what came of it, and the error of all answers."""
     model.set_params(**request)
     found = model.answer_or_refuse(X, y, classes=np.unique(y))
-    kept = ~found.mask
-    wrong = np.asarray(found.data != y)
+    kept, wrong = ~found.mask, np.asarray(found.data != y)
     thousand = np.arange(len(y)) // 1000
     shares = np.bincount(thousand, weights=kept) / np.bincount(thousand)
-    return {
-        "stream": name,
-        "rows": len(y),
-        "learner": type(model).__name__,
-        "asked": ", ".join(f"{key} {value:g}" for key, value in request.items()),
-        "answered": f"{kept.mean():.4f}",
-        "in a thousand rows": f"{shares.min():.2f} to {shares.max():.2f}",
-        "error among them": f"{wrong[kept].mean():.4f}",
-        "error of all": f"{wrong.mean():.4f}",
-    }
+    text = f"{kept.mean():.4f}"
+    if "target_coverage" in request:
+        text += f" ({shares.min():.2f} to {shares.max():.2f})"
+    else:
+        text += f" / {wrong[kept].mean():.4f}" if kept.any() else " / none"
+    if "d" in request:
+        text += f" / {np.where(kept, wrong, request['d']).mean():.4f}"
+    return text, f"{wrong.mean():.4f}"
+
+
+def row(name: str, X: Any, y: Any, learner: Any) -> dict[str, Any]:
+    cells = {"stream": name, "rows": len(y), "learner": learner.__name__}
+    for request in REQUESTS:
+        model = learner(budget=200, budget_policy="forget")
+        text, error = outcome(X, y, model, request)
+        ((key, value),) = request.items()
+        cells |= {"error of all": error, f"{key} {value:g}": text}
+    return cells
 
 
 def main() -> None:
@@ -61,11 +71,7 @@ def main() -> None:
     rows = []
     for name in SETS:
         X, y = stream(name, 5000 if given.quick else None)
-        rows += [
-            row(name, X, y, learner(budget=200, budget_policy="forget"), request)
-            for request in REQUESTS
-            for learner in (PARampClassifier, KernelPegasos)
-        ]
+        rows += [row(name, X, y, learner) for learner in LEARNERS]
     report("stream_refusals", rows, docs=given.docs)
 
 

@@ -64,8 +64,8 @@ class MarginBandClassifier(BaseRejectClassifier):
             K, y, Hinge().terms, C=self.C, weight=weight, fit_intercept=self.fit_intercept, tol=tol
         )
 
-    def _half_width(self, solution):
-        return float(self.share)
+    def _band(self, solution):
+        return -float(self.share), float(self.share)
 """
 
 # Wrong answers among the answers given, and a limit on how many may be refused.

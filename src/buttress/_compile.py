@@ -11,11 +11,16 @@ the sources is said once.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding
 import numba
 from numba.core import config, event
 
@@ -90,6 +95,48 @@ def _tell_once(cache: str | None) -> None:
         message = f"the installation cannot be written, so compiled code is kept in {note.parent}"
         note.write_text(f"Buttress: {message}\n", encoding="utf-8")
         warnings.warn(message, stacklevel=3)
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where compiled code of this installation is kept; None where it cannot be."""
+
+    def anything() -> None:
+        """Never called: Numba finds the place for the file that a function stands in."""
+
+    dispatcher: Any = compiled()(anything)
+    kept = getattr(dispatcher.stats, "cache_path", None)
+    return None if kept is None else Path(kept)
+
+
+@functools.cache
+def _stamp() -> str:
+    """What compiled code depends on: the compiler, the processor and the sources."""
+    package = Path(__file__).parent
+    facts = [numba.__version__, sys.version, llvmlite.binding.get_host_cpu_name()]
+    for source in sorted(package.rglob("*.py")):
+        about = source.stat()
+        facts.append(f"{source.relative_to(package)} {about.st_mtime_ns} {about.st_size}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def is_remembered(job: str) -> bool:
+    """Whether all that a job calls was compiled before, by `remember`'s word."""
+    folder = cache_folder()
+    note = None if folder is None else folder / f"buttress-ready-{job}.txt"
+    try:
+        return note is not None and note.read_text(encoding="utf-8") == _stamp()
+    except OSError:
+        return False
+
+
+def remember(job: str) -> None:
+    """Note beside the compiled code that a job needs no compiler any more."""
+    folder = cache_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):  # then it is looked at again the next time
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"buttress-ready-{job}.txt").write_text(_stamp(), encoding="utf-8")
 
 
 class _Teller(event.Listener):

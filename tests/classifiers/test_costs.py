@@ -8,7 +8,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.linear_model import LogisticRegression
 
-from buttress import ChowRejector, DoubleRampClassifier, DoubleRampClassifierCV
+from buttress import (
+    ChowRejector,
+    DoubleHingeClassifier,
+    DoubleRampClassifier,
+    DoubleRampClassifierCV,
+    GeneralizedHingeClassifier,
+)
+from buttress.classifiers._cost_hinges import double_cost_hinges, generalized_cost_hinges
 from buttress.classifiers.costs import (
     cheapest_decisions,
     probability_band,
@@ -146,3 +153,111 @@ def test_the_double_ramp_pays_less_when_it_knows_the_costs():
     assert np.allclose(
         slow.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], atol=0.02
     )
+
+
+CONVEX = [DoubleHingeClassifier, GeneralizedHingeClassifier]
+# The last has a refusal above half of an error's cost in one class: no hinge with knots at -1 and
+# 1 is convex there.
+MATRICES = [
+    CREDIT,
+    [[0, 1, 0.2], [1, 0, 0.2]],
+    [[0.5, 2.0, 0.8], [7.0, 1.0, 3.0]],
+    [[0, 1, 0.7], [9, 0, 1]],
+]
+
+
+def loss_values(hinges, label, f):
+    t = f if label == 1 else -f
+    terms = hinges.of_second if label == 1 else hinges.of_first
+    return sum(w * np.maximum(m - t, 0.0) for w, m in terms)
+
+
+@pytest.mark.parametrize("costs", MATRICES)
+def test_the_generalised_hinge_has_the_cheapest_decision_as_its_minimiser(costs):
+    costs = np.array(costs, dtype=float)
+    hinges = generalized_cost_hinges(costs)
+    low, high = hinges.band
+    f = np.linspace(-12.0, 12.0, 24001)
+    for p in np.linspace(0.003, 0.997, 61):
+        expected = (1 - p) * loss_values(hinges, 0, f) + p * loss_values(hinges, 1, f)
+        best = f[expected.argmin()]
+        decision = 2 if low <= best <= high else int(best > 0)
+        paid = np.array([1 - p, p]) @ costs
+        assert paid[decision] <= paid.min() + 2e-3 * np.ptp(costs)
+    # both losses are convex: no hinge has a negative weight
+    assert min(w for w, _ in (*hinges.of_first, *hinges.of_second)) >= 0
+
+
+@pytest.mark.parametrize("costs", MATRICES)
+def test_the_double_hinge_is_the_largest_of_the_tangents(costs):
+    hinges = double_cost_hinges(costs)
+    band = probability_band(np.array(costs, dtype=float))
+    assert np.allclose(1 / (1 + np.exp(-np.array(hinges.band))), band)
+    f = np.linspace(-6.0, 6.0, 241)
+    for label, sign in ((0, -1.0), (1, 1.0)):
+        # tangents of log(1 + exp(-sign f)) at the ends of the band
+        lines = [np.zeros_like(f)]
+        for at in hinges.band:
+            slope = -sign / (1 + np.exp(sign * at))
+            lines.append(np.log1p(np.exp(-sign * at)) + slope * (f - at))
+        assert np.allclose(loss_values(hinges, label, f), np.max(lines, axis=0))
+
+
+@pytest.mark.parametrize("machine", CONVEX)
+@pytest.mark.parametrize("costs", MATRICES)
+def test_a_conic_solver_finds_the_same_machine(machine, costs):
+    cvxpy = pytest.importorskip("cvxpy")
+    X, y = make_moons(40, noise=0.4, random_state=3)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=40)
+    model = machine(costs=costs, C=2.0, gamma=0.7).fit(X, y, weight)
+    K = np.exp(-0.7 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    root = np.linalg.cholesky(K + 1e-12 * np.eye(40))
+    v, b = cvxpy.Variable(40), cvxpy.Variable()
+    f = root @ v + b
+    hinges = (generalized_cost_hinges if machine is CONVEX[1] else double_cost_hinges)(costs)
+    loss = 0.0
+    for i, label in enumerate(y.tolist()):
+        terms = hinges.of_second if label == 1 else hinges.of_first
+        t = f[i] if label == 1 else -f[i]
+        loss += weight[i] * sum(w * cvxpy.pos(m - t) for w, m in terms)
+    problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(v) + 2.0 * loss))
+    precise = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    problem.solve(solver="CLARABEL", **precise)
+    assert model.objective_ == pytest.approx(problem.value, rel=1e-8)
+    assert np.allclose(model.decision_function(X) - model.intercept_[0], root @ v.value, atol=1e-5)
+    assert model.duality_gap_ <= 1e-7 * (1 + model.objective_)
+    low, high = model.thresholds_
+    scores = model.decision_function(X)
+    assert np.array_equal(model.reject(X), (scores >= low) & (scores <= high))
+
+
+@pytest.mark.parametrize("machine", CONVEX)
+def test_convex_machines_with_equal_costs_are_those_of_d(machine):
+    X, y = make_moons(80, noise=0.3, random_state=0)
+    plain = machine(d=0.2).fit(X, y)
+    for costs in ([[0, 1, 0.2], [1, 0, 0.2]], [[30, 40, 32], [10, 0, 2]]):
+        same = machine(costs=costs).fit(X, y)
+        assert np.allclose(plain.decision_function(X), same.decision_function(X), atol=1e-7)
+        assert np.allclose(plain.thresholds_, same.thresholds_)
+    assert machine(costs=CREDIT, threshold=0.3).fit(X, y).thresholds_.tolist() == [-0.3, 0.3]
+    # a coverage replaces the band, not the loss
+    band = machine(costs=CREDIT, target_coverage=0.8, random_state=0).fit(X, y).thresholds_
+    assert band[0] == -band[1]
+
+
+@pytest.mark.parametrize("machine", CONVEX)
+def test_convex_machines_pay_less_when_they_know_the_costs(machine):
+    rng = np.random.default_rng(1)
+    y = rng.permutation(np.arange(800) % 2)
+    X = rng.normal(size=(800, 2)) + 0.5 * (2 * y - 1)[:, None]
+    train, test = slice(0, 300), slice(300, 800)
+    paid = []
+    # the refusal's cost is known to both, that of the errors to the first only
+    for known in ({"costs": CREDIT}, {"d": 0.4}):
+        model = machine(**known, kernel="linear", C=0.1, tol=1e-6).fit(X[train], y[train])
+        paid.append(cost_risk(y[test], model.predict(X[test]), model.reject(X[test]), CREDIT))
+    assert paid[0] < 0.9 * paid[1]
+    with pytest.raises(ValueError, match="never pays"), pytest.warns(UserWarning, match="never"):
+        machine(costs=[[0, 1, 0.8], [1, 0, 0.8]]).fit(X[train], y[train])
+    with pytest.raises(ValueError, match="two classes, and y has 3"):
+        machine(costs=CREDIT).fit(*load_iris(return_X_y=True))

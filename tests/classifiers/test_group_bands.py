@@ -8,13 +8,22 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from buttress import GroupwiseRejector
+from buttress import (
+    ChowRejector,
+    DoubleHingeClassifier,
+    DoubleRampClassifier,
+    GeneralizedHingeClassifier,
+    GroupwiseRejector,
+    TwoStageRejector,
+)
+from buttress.datasets import flip_labels
 from buttress.metrics import outcomes_by_group
 
 
@@ -120,9 +129,61 @@ def test_groups_are_routed():
     assert set(found["estimator"][0][-1].band_widths_) == {"easy", "hard"}
 
 
+MACHINES = [
+    DoubleRampClassifier(kernel="linear", C=0.3, tol=1e-4),
+    DoubleHingeClassifier(kernel="linear", C=0.3, tol=1e-4),
+    GeneralizedHingeClassifier(kernel="linear", C=0.3, tol=1e-4),
+    ChowRejector(LogisticRegression()),
+    TwoStageRejector(LogisticRegression(), Cs=(1.0,), cv=2),
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda one: type(one).__name__)
+def test_every_machine_can_have_bands_by_group(machine):
+    X, y, groups = two_groups(1200, 3)
+    model = GroupwiseRejector(clone(machine), target_coverage=0.7, random_state=0)
+    model.fit(X[:500], y[:500], groups=groups[:500])
+    kept = ~model.reject(X[500:], groups[500:])
+    for name in ("easy", "hard"):
+        assert abs(kept[groups[500:] == name].mean() - 0.7) < 0.2
+    model.set_params(target_coverage=None, target_risk=0.3, by="class")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X[:500], y[:500])
+    assert set(model.risk_certificates_) == {0, 1}
+
+
+def test_a_fitted_model_serves_most_rows_to_its_bands():
+    X, y, groups = two_groups(1000, 4)
+    ready = FrozenEstimator(LogisticRegression().fit(X[:200], y[:200]))
+    model = GroupwiseRejector(ready, target_risk=0.3, random_state=0)
+    model.fit(X[200:], y[200:], groups=groups[200:])
+    assert sum(one.n_rows for one in model.risk_certificates_.values()) == 600
+
+
+def test_promises_by_group_can_be_about_true_labels():
+    X, y, groups = two_groups(8000, 5)
+    given = flip_labels(y, 0.1, random_state=0)
+    blind = GroupwiseRejector(LogisticRegression(), target_risk=0.12, random_state=0)
+    aware = clone(blind).set_params(noise_rates=(0.09, 0.11))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        kept = [~one.fit(X, given, groups=groups).reject(X, groups) for one in (blind, aware)]
+    assert kept[1].mean() > kept[0].mean() + 0.2
+
+
+def test_weights_reach_the_classifier():
+    X, y, groups = two_groups(400, 6)
+    weight = np.where(y == 1, 50.0, 1.0)
+    plain = GroupwiseRejector(LogisticRegression(), target_coverage=0.8, random_state=0)
+    heavy = clone(plain).fit(X, y, groups=groups, sample_weight=weight)
+    assert heavy.predict(X).mean() > plain.fit(X, y, groups=groups).predict(X).mean() + 0.1
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
+        ({"target_risk": 0.1, "noise_rates": "estimate"}, "pass limits, or the LabelNoise"),
         ({}, "exactly one of the two"),
         ({"target_risk": 0.1, "target_coverage": 0.8}, "exactly one of the two"),
         ({"target_risk": 0.1, "by": "colour"}, "by='colour'"),
@@ -140,3 +201,5 @@ def test_groups_of_another_length_are_refused():
     model = GroupwiseRejector(LogisticRegression(), target_coverage=0.8).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="groups has 3 entries, expected 200"):
         model.reject(X, groups[:3])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y, groups=groups[:3])

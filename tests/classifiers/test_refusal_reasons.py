@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from buttress import ChowRejector
-from buttress.classifiers import explain_reject
+from buttress.classifiers import explain_held_out, explain_reject
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +102,30 @@ def test_a_class_that_was_held_out_is_refused_more_often():
     model = ChowRejector(LogisticRegression(), d=0.3, novelty=0.05).fit(X[known], y[known])
     assert model.reject(X[~known]).mean() > 0.95
     assert model.reject(X[known]).mean() < 0.15
+
+
+def test_the_method_is_the_function(rows):
+    X, y = rows
+    model = ChowRejector(LogisticRegression(), d=0.2).fit(X, y)
+    mine = model.explain_reject(X[:200], X, y, n_nearest=2)
+    expected = explain_reject(model, X[:200], X, y, n_nearest=2)
+    assert [(one.row, one.reason) for one in mine] == [(one.row, one.reason) for one in expected]
+    assert len(mine) == model.reject(X[:200]).sum() > 0
+
+
+def test_held_out_rows_are_not_their_own_neighbours(rows):
+    X, y = rows
+    refused = np.zeros(len(y), dtype=bool)
+    refused[::50] = True
+    found = explain_held_out(X, y, refused, n_neighbors=8, n_nearest=2)
+    assert [one.row for one in found] == np.flatnonzero(refused).tolist()
+    for one in found:
+        assert all(one.row not in near and len(near) == 2 for near in one.nearest.values())
+        # as if the row had been asked about from outside
+        others = np.arange(len(y)) != one.row
+        distance = np.linalg.norm((X[others] - X[one.row]) / X.std(axis=0), axis=1)
+        label = int(y[one.row])
+        mine = np.flatnonzero(others)[y[others] == label]
+        order = mine[np.argsort(distance[y[others] == label])]
+        assert one.nearest[label].tolist() == order[:2].tolist()
+    assert explain_held_out(X, y, np.zeros(len(y), dtype=bool)) == []

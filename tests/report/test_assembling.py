@@ -17,6 +17,7 @@ from buttress.report import (
     class_table,
     demonstration,
     fit_report,
+    refusals_section,
     render,
     true_labels_section,
 )
@@ -175,3 +176,38 @@ def test_the_list_stands_beside_the_truth(shown):
     assert flagged.sum() == len(section.rows)
     page = render(demonstration.demonstration_report(shown, section, flagged, [0, 1]))
     assert "Mean over 2 random halves" in page
+
+
+def test_refusals_fall_on_groups_and_have_reasons():
+    rng = np.random.default_rng(0)
+    n = 400
+    X, hard = rng.normal(size=(n, 2)), rng.uniform(size=n) < 0.5
+    score = X[:, 0] * np.where(hard, 0.3, 3.0)
+    true = np.where(X[:, 0] + np.where(hard, 1.0, 0.1) * rng.normal(size=n) > 0, "yes", "no")
+    said = np.where(score > 0, "yes", "no")
+    rows = rng.permutation(n)  # answers come in the order of the folds
+    table = Table({"x": X[:, 0], "site": np.where(hard, "hard", "easy").astype(object)})
+    nothing = np.zeros(n, dtype=bool)
+    folds = np.zeros(n, dtype=int)
+    plain = Judged(
+        "svc", "plain SVC", rows, true[rows], said[rows], nothing, score[rows], folds, 0.0
+    )
+    found = refusals_section(plain, table, X[rows], Measure(d=0.2))
+    assert "answers every row" in found.how
+    kept = {(column, value): row for column, value, *row in found.groups}
+    assert set(kept) == {("label", "no"), ("label", "yes"), ("site", "easy"), ("site", "hard")}
+    assert "refused: more" in kept["site", "hard"][-1]
+    assert kept["site", "easy"][0] + kept["site", "hard"][0] == n
+    # the share refused is that of the rows named
+    refuser = replace(plain, rejected=hard[rows])
+    by_site = {v: row for c, v, *row in refusals_section(refuser, table, X[rows], Measure()).groups}
+    assert by_site["hard"][1][0] == 1.0
+    assert by_site["easy"][1][0] == 0.0
+    asked = refusals_section(refuser, table, X[rows], Measure())
+    assert sum(asked.reasons.values()) == asked.n_refused == hard.sum()
+    assert all(hard[row - 1] for row, _, _ in asked.examples)
+    page = render(Report(title="x", refusals=asked))
+    assert "Who gets no answer, and why" in page
+    assert "site = hard" in page
+    sure = replace(plain, answers=plain.true)
+    assert refusals_section(sure, table, X[rows], Measure()) is None

@@ -14,6 +14,7 @@ _HOME = {
     "RampClassifier": "ramp",
     "TwoStageRejector": "two_stage",
     "UncertaintySetClassifier": "uncertainty_set",
+    "explain_held_out": "refusal_reasons",
     "explain_reject": "refusal_reasons",
     **dict.fromkeys(online.__all__, "online"),
 }

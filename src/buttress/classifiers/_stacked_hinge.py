@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.classifiers._cost_hinges import CostHinges
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin, with_probability
@@ -23,9 +24,11 @@ _PAIR_STEPS = 10_000
 class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
 
-    A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for.
+    A subclass gives the hinges (`_terms`) and the threshold that "auto" stands for, and both for
+    costs by class (`_cost_hinges`).
     """
 
+    costs: Any
     threshold: Any
 
     def __init__(
@@ -33,6 +36,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         d: float = 0.2,
         C: float = 1.0,
         *,
+        costs: Any = None,
         threshold: Any = "auto",
         kernel: Any = "rbf",
         gamma: Any = "scale",
@@ -54,6 +58,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
     ) -> None:
         self.d = d
         self.C = C
+        self.costs = costs
         self.threshold = threshold
         self.kernel = kernel
         self.gamma = gamma
@@ -112,6 +117,9 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
     def _auto_threshold(self) -> float:
         raise AssertionError(f"{type(self).__name__} does not define _auto_threshold")
 
+    def _cost_hinges(self) -> CostHinges:
+        raise AssertionError(f"{type(self).__name__} does not define _cost_hinges")
+
     def _check_own(self) -> None:
         if isinstance(self.threshold, Real):
             check_number("threshold", self.threshold, "[0, inf)")
@@ -121,11 +129,14 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
                 "[0, inf)."
             )
 
-    def _half_width(self, solution: StackedHingeSolution) -> float:
+    def _band(self, solution: StackedHingeSolution) -> tuple[float, float]:
         if self.threshold != "auto":
-            return float(self.threshold)
+            return -float(self.threshold), float(self.threshold)
+        if self.costs is not None:
+            return self._cost_hinges().band
         # at d = 1/2 a guess is no worse than a rejection
-        return self._auto_threshold() if self.d < 0.5 else 0.0
+        width = self._auto_threshold() if self.d < 0.5 else 0.0
+        return -width, width
 
     def _solve(
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
@@ -133,7 +144,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         return solve_stacked_hinge(
             K,
             y,
-            self._terms(),
+            self._terms() if self.costs is None else self._cost_hinges().terms(y),
             C=self.C,
             weight=weight,
             fit_intercept=self.fit_intercept,

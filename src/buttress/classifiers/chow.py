@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
@@ -32,6 +33,7 @@ _NEAR = 5
 
 
 class ChowRejector(
+    DocumentedMixin,
     LabelSetMixin,
     RiskControlMixin,
     RejectMixin,
@@ -287,6 +289,11 @@ class ChowRejector(
         around = Surroundings(rows, n_near)
         limit = np.quantile(around.own_distance, 1.0 - self.novelty)
         return labels, refused | (around.of(X)[0] > limit)
+
+    def _noise_scores(self, scores: Array) -> Array:
+        # log-odds, or logarithms of the probabilities: 2 p - 1 would bend the curve
+        p = np.clip(0.5 * (1.0 + scores), 1e-6, 1.0 - 1e-6)
+        return np.asarray(np.log(p / (1.0 - p)) if p.ndim == 1 else np.log(p))
 
     def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)

@@ -136,13 +136,16 @@ def _crossing(if_first: float, if_second: float) -> float:
     return float(np.clip(if_first / (if_first + if_second), 0.0, 1.0))
 
 
-def row_costs(costs: Any, y: Array) -> tuple[Array, Array]:
-    """Costs of a wrong answer and of a refusal for every row of a machine with two classes.
+def class_costs(costs: Any) -> tuple[Array, Array]:
+    """Costs of a wrong answer and of a refusal, beyond that of a right one, of two classes.
 
     Parameters
     ----------
     costs : array-like of shape (2, 3)
-    y : array of ±1
+
+    Returns
+    -------
+    error, refusal : arrays of shape (2,)
 
     Raises
     ------
@@ -160,5 +163,11 @@ def row_costs(costs: Any, y: Array) -> tuple[Array, Array]:
             f"never pays. Got ratios {(refusal / error).tolist()}; a classifier without a reject "
             "option, with class_weight, minimises these costs."
         )
+    return error, refusal
+
+
+def row_costs(costs: Any, y: Array) -> tuple[Array, Array]:
+    """`class_costs` of every row of a machine with two classes, `y` being ±1."""
     index = (np.asarray(y) > 0).astype(int)
+    error, refusal = class_costs(costs)
     return error[index], refusal[index]

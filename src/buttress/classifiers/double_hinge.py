@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from buttress.classifiers._cost_hinges import CostHinges, double_cost_hinges
 from buttress.classifiers._stacked_hinge import BaseStackedHingeClassifier
 from buttress.losses import DoubleHinge
 
@@ -17,6 +18,9 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
         Cost of giving no answer, when a wrong one costs 1. At 0.5 every row is answered.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it.
     threshold : "auto" or float >= 0, default="auto"
         Rows with ``|f| <= threshold`` are rejected. "auto" is ``log((1 - d) / d)``, where the
         logistic model's probability reaches ``1 - d``; none at ``d = 0.5``.
@@ -106,6 +110,10 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
     n^2 or `cache_size`. More than two classes: one machine per class against the rest; a row
     is answered when exactly one class is accepted (its score lies above the threshold).
 
+    With `costs` refusing is cheapest between two probabilities ``p < q`` of the second class, and
+    the loss is the largest of the logistic loss's tangents at their log-odds, and 0; the band is
+    between the log-odds.
+
     References
     ----------
     Y. Grandvalet, A. Rakotomamonjy, J. Keshet and S. Canu, "Support vector machines with a
@@ -122,6 +130,9 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
 
     def _terms(self) -> tuple[tuple[float, float], ...]:
         return DoubleHinge(self.d).terms
+
+    def _cost_hinges(self) -> CostHinges:
+        return double_cost_hinges(self.costs)
 
     def _auto_threshold(self) -> float:
         return math.log((1.0 - self.d) / self.d)

@@ -12,6 +12,7 @@ from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import row_costs
+from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
@@ -362,8 +363,8 @@ class DoubleRampClassifier(
         error, refusal = row_costs(self.costs, y)
         return {"error_cost": error, "refusal_cost": refusal}
 
-    def _half_width(self, solution: DoubleRampSolution) -> float:
-        return solution.rho
+    def _band(self, solution: DoubleRampSolution) -> tuple[float, float]:
+        return -solution.rho, solution.rho
 
     def _kinds(self, data: TrainingSet, solutions: list[DoubleRampSolution]) -> NDArray[Any]:
         kinds = np.full((data.n_rows, len(solutions)), "not_used", dtype="<U12")
@@ -372,30 +373,3 @@ class DoubleRampClassifier(
             t = y * (solution.g + solution.b)
             kinds[data.rows, k] = margin_kinds(t, solution.rho, self.mu, near)
         return kinds[:, 0] if len(solutions) == 1 else kinds
-
-
-def margin_kinds(t: Array, rho: float, mu: float, near: float = 1e-6) -> NDArray[Any]:
-    """The kinds of `DoubleRampClassifier.support_kind_` for margins `t`.
-
-    Parameters
-    ----------
-    t : array
-    rho, mu : float
-    near : float
-        How near ``rho + mu`` or ``-rho + mu`` a margin counts as equal, relative to
-        ``1 + rho``.
-
-    Examples
-    --------
-    >>> margin_kinds(np.array([-9.0, 0.0, 3.0]), rho=2.0, mu=1.0).tolist()
-    ['outlier', 'inside', 'outer_margin']
-    """
-    near *= 1.0 + rho
-    at_outer = np.abs(t - (rho + mu)) <= near
-    at_inner = np.abs(t - (mu - rho)) <= near
-    in_outer = (t >= rho - mu * mu) & (t < rho + mu)
-    in_inner = ((t >= -rho - mu * mu) & (t < mu - rho)) | at_inner
-    conditions = [at_outer, in_outer & in_inner, at_inner, in_outer, in_inner, t > rho + mu]
-    kinds = ["outer_margin", "both", "inner_margin", "outer", "inner", "safe"]
-    ignored = np.where(t < -rho - mu * mu, "outlier", "inside")
-    return np.select(conditions, kinds, default=ignored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from buttress.classifiers._cost_hinges import CostHinges, generalized_cost_hinges
 from buttress.classifiers._stacked_hinge import BaseStackedHingeClassifier
 from buttress.losses import GeneralizedHinge
 
@@ -15,6 +16,9 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
         Cost of giving no answer, when a wrong one costs 1. At 0.5 every row is answered.
     C : float > 0, default=1.0
         Weight of the losses against the norm.
+    costs : array-like of shape (2, 3), optional
+        Instead of `d`, for two classes: ``costs[j, k]`` is paid for answering ``classes_[k]`` on
+        a row of ``classes_[j]``, and ``costs[j, 2]`` for not answering it.
     threshold : "auto" or float >= 0, default="auto"
         Rows with ``|f| <= threshold`` are rejected. "auto" is 0.5 (every value in ``[d, 1-d]``
         has the same excess risk bound); none at ``d = 0.5``.
@@ -103,6 +107,12 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
     `cache_size`. More than two classes: one machine per class against the rest; a row is
     answered when exactly one class is accepted (its score lies above the threshold).
 
+    With `costs` the loss of a row passes through the costs of the wrong answer, of refusing and of
+    the right one at ``f = -u, 0, v`` (in the order of its class), so that the minimiser of the
+    expected loss is the cheapest decision; ``v/u`` is the geometric mean of the limits between
+    which both losses are convex, and the band is ``(-u/2, v/2)``. The unit of the costs does not
+    matter.
+
     References
     ----------
     P. L. Bartlett and M. H. Wegkamp, "Classification with a reject option using a hinge
@@ -119,6 +129,9 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
 
     def _terms(self) -> tuple[tuple[float, float], ...]:
         return GeneralizedHinge(self.d).terms
+
+    def _cost_hinges(self) -> CostHinges:
+        return generalized_cost_hinges(self.costs)
 
     def _auto_threshold(self) -> float:
         return 0.5

@@ -8,16 +8,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import (
+    _safe_indexing,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+    get_tags,
+    indexable,
+)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import BoolArray, IntArray
+from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_flag, check_number, check_option
 from buttress.classifiers.reject import coverage_threshold, held_out_rows, labels_or_refusals
+from buttress.classifiers.risk_control import START_FOLDS, START_ROWS, label_errors
 from buttress.metrics.scorer import confidence_scores
+from buttress.theory.label_errors import LabelErrors
 from buttress.theory.risk_control import (
     CalibrationRows,
     RiskCertificate,
@@ -26,7 +41,7 @@ from buttress.theory.risk_control import (
 )
 
 
-class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class GroupwiseRejector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Set the band of refusals for every group, or for every class answered, by itself.
 
     Parameters
@@ -39,6 +54,9 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Error among the answers, promised in every group. One of the two targets is given.
     confidence : float in (0, 1), default=0.9
         Probability with which the promises of `target_risk` are kept, all of them together.
+    noise_rates : pair, LabelNoise or array-like of shape (n_classes, 2), optional
+        Limits of the share of wrong labels, as in `ChowRejector`: `target_risk` is then promised
+        for the true labels.
     by : {"group", "class"}, default="group"
         "group": by the `groups` of `fit` and of `reject`. "class": by the label that is
         answered, so that the error among the answers "k" is bounded for every k.
@@ -67,19 +85,23 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    `groups` name the rows whose bands are set apart; in a search they are the splitter's, which is
+    why the bands of all estimators are asked for here, around them, and not in their own `fit`.
+    A classifier in a ``FrozenEstimator`` is not trained, and most rows serve the bands.
+
     With G groups each is tested at level ``(1 - confidence) / G``, so that all promises hold
-    together with probability `confidence`. Confidence is half the distance of the two largest
-    scores. A group that `fit` has not seen gets no answer. Equal coverage can only be had by
-    refusing more rows of the groups that are easy. With `target_risk` an equalised band is
-    stricter than the one that was certified; the promise carries over to it where the error
-    does not grow with the confidence.
+    together with probability `confidence`. Where the tests start is read off folds of the training
+    rows. Confidence is half the distance of the two largest scores. A group that `fit` has not
+    seen gets no answer. Equal coverage can only be had by refusing more rows of the groups that
+    are easy. With `target_risk` an equalised band is stricter than the one that was certified; the
+    promise carries over to it where the error does not grow with the confidence.
 
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> X, groups = rng.normal(size=(3000, 1)), np.repeat(["easy", "hard"], 1500)
-    >>> noise = np.where(groups == "hard", 1.0, 0.2)
+    >>> noise = np.where(groups == "hard", 0.5, 0.2)
     >>> y = (X[:, 0] + noise * rng.normal(size=3000) > 0).astype(int)
     >>> model = GroupwiseRejector(LogisticRegression(), target_risk=0.1, random_state=0)
     >>> model = model.fit(X, y, groups=groups)
@@ -94,6 +116,7 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         target_coverage: float | None = None,
         target_risk: float | None = None,
         confidence: float = 0.9,
+        noise_rates: Any = None,
         by: str = "group",
         equalised: bool = False,
         random_state: Any = None,
@@ -102,12 +125,13 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.target_coverage = target_coverage
         self.target_risk = target_risk
         self.confidence = confidence
+        self.noise_rates = noise_rates
         self.by = by
         self.equalised = equalised
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, groups: Any = None) -> GroupwiseRejector:
+    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> GroupwiseRejector:
         """Fit the classifier, and one band for every group on rows kept out.
 
         Parameters
@@ -116,6 +140,8 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
         groups : array-like of shape (n_samples,), optional
             The group of every row; without, and with ``by="group"``, all rows are one group.
+        **fit_params : dict
+            Passed to the classifier's `fit`, as ``sample_weight``.
 
         Returns
         -------
@@ -124,33 +150,46 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         X, y = indexable(X, column_or_1d(y, warn=True))
         check_classification_targets(y)
-        codes = np.unique(y, return_inverse=True)[1]
-        train, held = held_out_rows(codes, self.random_state, "a band by groups")
-        # a third of the rows kept out says where the tests start
-        start, test = held[::3], np.setdiff1d(held, held[::3])
-        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, train), y[train])
+        if groups is not None:
+            groups = column_or_1d(groups)
+            check_consistent_length(y, groups)
+        if fit_params and get_config()["enable_metadata_routing"]:
+            fit_params = dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        labels, codes = np.unique(y, return_inverse=True)
+        noise = label_errors(self.noise_rates, len(labels))
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        wanted_by, most = "a band by groups", START_ROWS if frozen else None
+        kept, out = held_out_rows(codes, self.random_state, wanted_by, most)
+        train, held = (out, kept) if frozen else (kept, out)
+        rows = _Rows(self.estimator, X, y, groups, fit_params)
+        self.estimator_ = rows.fitted(train)
         self.classes_ = self.estimator_.classes_
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
-        rows = {"start": start, "test": test, "all": held}
-        known = {name: self._judged(X, y, groups, part) for name, part in rows.items()}
-        self.groups_ = np.unique(known["all"][1])
+        judged = [self._judged(rows, self.estimator_, train, held, noise)]
+        if self.target_risk is not None:
+            judged.append(self._judged_in_folds(rows, train, codes[train], noise))
+        self._set_bands(judged)
+        return self
+
+    def _set_bands(self, judged: list[tuple[CalibrationRows, NDArray[Any]]]) -> None:
+        """One band for every group of the first, held-out rows."""
+        self.groups_ = np.unique(judged[0][1])
         self.risk_certificates_: dict[Any, RiskCertificate] = {}
-        widths = {}
-        for group in self.groups_.tolist():
-            parts = {name: _only(judged, group) for name, judged in known.items()}
-            widths[group] = self._width(parts, group)
+        widths = {
+            group: self._width([_only(part, group) for part in judged], group)
+            for group in self.groups_.tolist()
+        }
         self.cannot_tell_ = [group for group, width in widths.items() if math.isinf(width)]
         if self.equalised:
-            widths = self._equal(widths, known["all"])
+            widths = self._equal(widths, judged[0])
         self.band_widths_ = widths
         if self.cannot_tell_:
             warnings.warn(
                 f"Groups {self.cannot_tell_} have too few held-out rows, or too many errors, for "
                 "the target: cannot tell, and their rows get no answer.",
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row, also of those that `reject` names.
@@ -205,6 +244,15 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.predict(X), self.reject(X, groups), reject_label, self.classes_
         )
 
+    def get_metadata_routing(self) -> Any:
+        """How metadata reach the classifier (see scikit-learn's user guide)."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "band_widths_")
 
@@ -227,6 +275,11 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_number("confidence", self.confidence, "(0, 1)")
         check_option("by", self.by, ["group", "class"])
         check_flag("equalised", self.equalised)
+        if isinstance(self.noise_rates, str):
+            raise ValueError(
+                f"noise_rates={self.noise_rates!r} is not accepted here: pass limits, or the "
+                "LabelNoise that buttress.noise.fit_label_noise makes of held-out scores."
+            )
         check_common(self)
 
     def _names(self, pred: NDArray[Any], groups: Any) -> NDArray[Any]:
@@ -240,26 +293,52 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(groups)
 
     def _judged(
-        self, X: Any, y: NDArray[Any], groups: Any, rows: IntArray
+        self, rows: _Rows, model: Any, train: IntArray, test: IntArray, noise: LabelErrors | None
     ) -> tuple[CalibrationRows, NDArray[Any]]:
-        part = _safe_indexing(X, rows)
-        pred = np.asarray(self.estimator_.predict(part))
-        names = self._names(pred, None if groups is None else column_or_1d(groups)[rows])
-        sure = np.asarray(confidence_scores(self.estimator_, part))
-        return CalibrationRows(sure, np.asarray(pred != y[rows])), names
+        """What a model of some rows says of others, and their groups."""
+        part = rows.part(test, train)
+        pred = np.asarray(model.predict(part))
+        names = self._names(pred, None if rows.groups is None else rows.groups[test])
+        sure = np.asarray(confidence_scores(model, part))
+        index = np.searchsorted(self.classes_, pred)
+        return CalibrationRows(sure, np.asarray(pred != rows.y[test]), index, noise), names
 
-    def _width(self, parts: dict[str, CalibrationRows], group: Any) -> float:
+    def _judged_in_folds(
+        self, rows: _Rows, train: IntArray, codes: IntArray, noise: LabelErrors | None
+    ) -> tuple[CalibrationRows, NDArray[Any]]:
+        """Training rows as models of the other folds see them: they say where the tests start."""
+        if isinstance(self.estimator, FrozenEstimator):
+            return self._judged(rows, self.estimator_, train, train, noise)
+        n_folds = max(2, min(START_FOLDS, int(np.bincount(codes).min())))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        parts = [
+            self._judged(rows, rows.fitted(train[inside]), train[inside], train[outside], noise)
+            for inside, outside in splitter.split(np.zeros(len(train)), codes)
+        ]
+        seen = [part for part, _ in parts]
+        pooled = CalibrationRows(
+            np.concatenate([part.confidence for part in seen]),
+            np.concatenate([part.wrong for part in seen]),
+            np.concatenate([np.asarray(part.answer) for part in seen]),
+            noise,
+        )
+        return pooled, np.concatenate([names for _, names in parts])
+
+    def _width(self, parts: list[CalibrationRows], group: Any) -> float:
+        held = parts[0]
         if self.target_coverage is not None:
-            sure = parts["all"].confidence
+            sure = held.confidence
             # fewer rows cannot resolve the share of refusals
             if (1.0 - self.target_coverage) * (len(sure) + 1) < 1.0 and self.target_coverage < 1.0:
                 return math.inf
             return coverage_threshold(sure, self.target_coverage)
         target, level = float(self.target_risk or 0.0), (1.0 - self.confidence) / len(self.groups_)
-        if len(parts["test"].wrong) == 0 or len(parts["start"].wrong) == 0:
+        start = parts[1]
+        if len(held.wrong) == 0 or len(start.wrong) == 0:
             return math.inf
-        plan = plan_thresholds(parts["start"], target, level, len(parts["test"].wrong))
-        certificate = certify_risk(parts["test"], plan, target, 1.0 - level)
+        plan = plan_thresholds(start, target, level, len(held.wrong))
+        certificate = certify_risk(held, plan, target, 1.0 - level)
         self.risk_certificates_[group] = certificate
         return certificate.threshold
 
@@ -280,7 +359,31 @@ class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return widths | equal
 
 
+class _Rows:
+    """The rows given to `fit`, and models of some of them."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: NDArray[Any], groups: Any, params: dict[str, Any]
+    ) -> None:
+        self.estimator, self.X, self.y, self.groups = estimator, X, y, groups
+        self.params = params
+
+    def part(self, rows: IntArray, train: IntArray | None = None) -> Any:
+        """Some of the rows, as a model trained on `train` wants to see them."""
+        return _safe_split(self.estimator, self.X, self.y, rows, train)[0]
+
+    def fitted(self, rows: IntArray) -> Any:
+        n = len(self.y)
+        params = {
+            name: _safe_indexing(v, rows) if np.shape(v)[:1] == (n,) else v
+            for name, v in self.params.items()
+        }
+        return clone(self.estimator).fit(self.part(rows), self.y[rows], **params)
+
+
 def _only(judged: tuple[CalibrationRows, NDArray[Any]], group: Any) -> CalibrationRows:
     rows, names = judged
     inside = names == group
-    return CalibrationRows(rows.confidence[inside], rows.wrong[inside])
+    return CalibrationRows(
+        rows.confidence[inside], rows.wrong[inside], np.asarray(rows.answer)[inside], rows.noise
+    )

@@ -23,6 +23,11 @@ _FAR = 0.99
 _CONTRADICTED = 0.25
 
 
+FAR_AWAY = "far from all training rows"
+CONTRADICTING = "among rows whose labels contradict each other"
+NEAR_BOUNDARY = "near the boundary"
+
+
 @dataclass(frozen=True, eq=False)
 class RefusalReason:
     """What stands around a refused row.
@@ -99,39 +104,113 @@ def explain_reject(
     >>> [one.reason for one in explain_reject(model, [[0.01, 0.0], [0.0, 90.0], [1.5, 0.0]], X, y)]
     ['near the boundary', 'far from all training rows']
     """
-    check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
-    check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
-    y = column_or_1d(y_train)
-    around = Surroundings(X_train, int(n_neighbors))
-    if len(y) != around.n_rows:
-        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
+    _check_counts(n_neighbors, n_nearest)
+    reasons = RefusalReasons(X_train, y_train, int(n_neighbors))
     refused = np.flatnonzero(answers(estimator, X)[1])
     if len(refused) == 0:
         return []
     rows = check_array(X, dtype=np.float64)[refused]
-    distance, near = around.of(rows)
-    limit = float(np.quantile(around.own_distance, _FAR))
-    contradicted = _contradicted(y, around.own_neighbours)
-    usual = float(np.median(around.own_distance)) or 1.0
-    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
-    found = []
-    for k, number in enumerate(refused.tolist()):
-        counts = np.unique(y[near[k]], return_counts=True)[1]
-        reason = "near the boundary"
-        if distance[k] > limit:
-            reason = "far from all training rows"
-        elif contradicted[near[k]].mean() >= _CONTRADICTED:
-            reason = "among rows whose labels contradict each other"
-        found.append(
-            RefusalReason(
-                number,
-                reason,
-                float(distance[k] / usual),
-                float(counts.max() / counts.sum()),
-                {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+    return reasons.of(rows, refused, int(n_nearest))
+
+
+def explain_held_out(
+    X: Any, y: Any, refused: Any, *, n_neighbors: int = 10, n_nearest: int = 3
+) -> list[RefusalReason]:
+    """`explain_reject` of training rows that were refused while they were held out.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    refused : array-like of bool of shape (n_samples,)
+        Rows that models of the other rows gave no answer to, as those of cross-validation.
+    n_neighbors, n_nearest : int
+        As in `explain_reject`; a row is not its own neighbour.
+
+    Returns
+    -------
+    list of RefusalReason
+        One for every refused row, in order.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [0.1], [0.2], [0.9], [1.0], [1.1]], [0, 0, 1, 1, 1, 1]
+    >>> (one,) = explain_held_out(X, y, [False, False, True, False, False, False], n_neighbors=2)
+    >>> one.row, one.nearest[0].tolist()
+    (2, [1, 0])
+    """
+    _check_counts(n_neighbors, n_nearest)
+    reasons = RefusalReasons(X, y, int(n_neighbors))
+    places = np.flatnonzero(np.asarray(refused, dtype=bool))
+    if len(places) == 0:
+        return []
+    return reasons.of_own(check_array(X, dtype=np.float64)[places], places, int(n_nearest))
+
+
+def _check_counts(n_neighbors: int, n_nearest: int) -> None:
+    check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
+    check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
+
+
+class RefusalReasons:
+    """Training rows and their labels, ready to say why rows were refused, again and again.
+
+    Parameters
+    ----------
+    X_train, y_train : array-like
+    n_neighbors : int
+    """
+
+    def __init__(self, X_train: Any, y_train: Any, n_neighbors: int = 10) -> None:
+        self.labels: NDArray[Any] = column_or_1d(y_train)
+        self.around = Surroundings(X_train, n_neighbors)
+        if len(self.labels) != self.around.n_rows:
+            raise ValueError(
+                f"y_train has {len(self.labels)} entries, expected {self.around.n_rows}."
             )
-        )
-    return found
+        self.limit = float(np.quantile(self.around.own_distance, _FAR))
+        self.usual = float(np.median(self.around.own_distance)) or 1.0
+        self.contradicted = _contradicted(self.labels, self.around.own_neighbours)
+
+    def of(self, X: Array, numbers: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+        """The reasons of refused rows, called by their numbers."""
+        distance, near = self.around.of(X)
+        return self._found(numbers, distance, near, self._nearest(X, n_nearest))
+
+    def of_own(self, X: Array, places: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+        """The reasons of training rows, none of which is its own neighbour."""
+        nearest = {
+            label: [row[row != place][:n_nearest] for row, place in zip(rows, places, strict=True)]
+            for label, rows in self._nearest(X, n_nearest + 1).items()
+        }
+        own = self.around.own_distance[places], self.around.own_neighbours[places]
+        return self._found(places, *own, nearest)
+
+    def _nearest(self, X: Array, n_nearest: int) -> dict[Any, Any]:
+        y = self.labels
+        return {label: self.around.nearest_of(X, y == label, n_nearest) for label in np.unique(y)}
+
+    def _found(
+        self, numbers: IntArray, distance: Array, near: IntArray, nearest: dict[Any, Any]
+    ) -> list[RefusalReason]:
+        found = []
+        for k, number in enumerate(numbers.tolist()):
+            counts = np.unique(self.labels[near[k]], return_counts=True)[1]
+            reason = NEAR_BOUNDARY
+            if distance[k] > self.limit:
+                reason = FAR_AWAY
+            elif self.contradicted[near[k]].mean() >= _CONTRADICTED:
+                reason = CONTRADICTING
+            found.append(
+                RefusalReason(
+                    number,
+                    reason,
+                    float(distance[k] / self.usual),
+                    float(counts.max() / counts.sum()),
+                    {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+                )
+            )
+        return found
 
 
 def _contradicted(y: NDArray[Any], neighbours: IntArray) -> BoolArray:

@@ -14,6 +14,7 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
+from buttress.classifiers.refusal_reasons import RefusalReason, explain_reject
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
@@ -90,6 +91,27 @@ class RejectMixin:
         """
         return labels_or_refusals(*self._judge(X), reject_label, self.classes_)
 
+    def explain_reject(
+        self, X: Any, X_train: Any, y_train: Any, *, n_neighbors: int = 10, n_nearest: int = 3
+    ) -> list[RefusalReason]:
+        """Why rows get no answer, by the training rows around them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to ask about; those that are answered have no reason.
+        X_train, y_train : array-like
+            The training rows and their labels, which a model does not keep.
+        n_neighbors, n_nearest : int
+            As in `buttress.classifiers.explain_reject`, which this is.
+
+        Returns
+        -------
+        list of RefusalReason
+        """
+        sizes = {"n_neighbors": n_neighbors, "n_nearest": n_nearest}
+        return explain_reject(self, X, X_train, y_train, **sizes)
+
     # -- the rule --------------------------------------------------------------------------
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
@@ -134,7 +156,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     """A kernel machine with a rejection band, trained by the solvers of `solvers.reject`.
 
     A subclass checks its own parameters (`_check_own`), solves one binary problem (`_solve`)
-    and says how wide the band of a solution is (`_half_width`).
+    and says where the band of a solution ends (`_band`).
     """
 
     C: float
@@ -154,15 +176,14 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         """One binary problem; `warm` is a solution of the same rows for another `d`."""
         raise AssertionError(f"{type(self).__name__} does not define _solve")
 
-    def _half_width(self, solution: Any) -> float:
-        raise AssertionError(f"{type(self).__name__} does not define _half_width")
+    def _band(self, solution: Any) -> tuple[float, float]:
+        raise AssertionError(f"{type(self).__name__} does not define _band")
 
     def _tolerance(self, data: TrainingSet) -> float:
         return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
 
     def _set_bands(self, solutions: list[Any]) -> None:
-        widths = np.array([self._half_width(solution) for solution in solutions])
-        bands = np.column_stack([-widths, widths])
+        bands = np.array([self._band(solution) for solution in solutions])
         self.thresholds_ = bands[0] if len(solutions) == 1 else bands
 
     def _answers(
@@ -261,7 +282,10 @@ def coverage_threshold(confidence: Array, target_coverage: float) -> float:
 
 
 def held_out_rows(
-    codes: IntArray, random_state: Any, wanted_by: str = "target_coverage"
+    codes: IntArray,
+    random_state: Any,
+    wanted_by: str = "target_coverage",
+    most: int | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Positions to train on and positions kept out, a quarter of every class.
 
@@ -272,6 +296,8 @@ def held_out_rows(
     random_state : int, RandomState or None
     wanted_by : str
         The parameter that asks for it, for the message.
+    most : int, optional
+        Limit on the rows kept out.
 
     Raises
     ------
@@ -284,7 +310,8 @@ def held_out_rows(
             f"{wanted_by} sets the band on held-out rows and needs at least 8 rows and 2 of "
             f"every class; got n_samples={n} with class counts {counts.tolist()}."
         )
-    held = max(int(np.ceil(HELD_OUT * n)), len(counts))
+    held = int(np.ceil(HELD_OUT * n))
+    held = max(held if most is None else min(held, most), len(counts))
     train, out = train_test_split(
         np.arange(n), test_size=held, stratify=codes, random_state=random_state
     )

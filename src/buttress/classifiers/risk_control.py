@@ -36,8 +36,11 @@ from buttress.theory.risk_control import (
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Folds that say where the sequence of thresholds starts, and folds of `certify_on="folds"`.
-_START_FOLDS = 3
+START_FOLDS = 3
 _CROSS_FOLDS = 5
+# Rows that say where the sequence starts for a classifier that is not trained here: more of them
+# place the start no better (coverage on 200 draws of 10 000 rows: .428, with 2500 of them .424).
+START_ROWS = 500
 
 
 class Refit(Protocol):
@@ -103,10 +106,11 @@ class RiskControlMixin:
         if cross:
             train = held = rows
         else:
-            kept, out = held_out_rows(codes, self.random_state, "target_risk")
+            most = START_ROWS if frozen else None
+            kept, out = held_out_rows(codes, self.random_state, "target_risk", most)
             train, held = (rows[out], rows[kept]) if frozen else (rows[kept], rows[out])
         refit.train(train)
-        n_folds = _CROSS_FOLDS if cross else _START_FOLDS
+        n_folds = _CROSS_FOLDS if cross else START_FOLDS
         folded = self._out_of_fold(refit, train, np.searchsorted(classes, y[train]), n_folds)
         noise, confidence = self._believed_noise(folded, y[train])
         target, level = float(self.target_risk or 0.0), 1.0 - confidence
@@ -115,7 +119,13 @@ class RiskControlMixin:
             seen, plan = others, _plan_without_labels(others, target, level)
         else:
             plan = plan_thresholds(others, target, level, len(held))
-            seen = self._calibration_rows(refit.scores(held), y[held], noise)
+            scores = refit.scores(held)
+            if isinstance(self.noise_rates, str):
+                # what fails is counted for the rates and for the test apart, so that both may use
+                # the same rows; only the plan must not
+                pooled = np.concatenate([folded, scores]), np.concatenate([y[train], y[held]])
+                noise, _ = self._believed_noise(*pooled)
+            seen = self._calibration_rows(scores, y[held], noise)
         certificate = certify_risk(seen, plan, target, confidence, self.certify_on)
         self._set_promised_band(replace(certificate, confidence=float(self.confidence)))
 
@@ -134,14 +144,19 @@ class RiskControlMixin:
     def _believed_noise(self, scores: Array, y: NDArray[Any]) -> tuple[LabelErrors | None, float]:
         """Limits of the noise rates, and the confidence that is left for the test.
 
-        Where the rates are estimated, half of the allowed failure goes to their interval.
+        Where the rates are estimated, half of the allowed failure goes to their lower limits: a
+        larger rate makes the true error smaller.
         """
         confidence = float(self.confidence)
         if isinstance(self.noise_rates, str):
-            level = 0.5 * (1.0 + confidence)
-            fitted = fit_label_noise(scores, y, level=level)
-            return label_errors(fitted, len(self.classes_)), level
+            spent = 0.5 * (1.0 - confidence)
+            fitted = fit_label_noise(self._noise_scores(scores), y)
+            return _estimated_errors(fitted, spent), 1.0 - spent
         return label_errors(self.noise_rates, len(self.classes_)), confidence
+
+    def _noise_scores(self, scores: Array) -> Array:
+        """Scores on the scale on which the noise model's curve is logistic."""
+        return scores
 
     def _calibration_rows(
         self, scores: Array, y: NDArray[Any], noise: LabelErrors | None
@@ -259,6 +274,17 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
             f"pair for each of the {n_classes} classes."
         )
     return LabelErrors(given[:, 0].copy(), given[:, 1].copy())
+
+
+def _estimated_errors(fitted: LabelNoise, spent: float) -> LabelErrors:
+    """One-sided limits of the rates that fail together with probability `spent`."""
+    rates = np.clip(1.0 - np.diagonal(fitted.transition_draws, axis1=1, axis2=2), 0.0, 0.49)
+    if fitted.kind == "uniform":
+        low, high = np.quantile(rates[:, 0], [spent, 1.0 - spent])
+        return LabelErrors.symmetric(float(low), float(high), rates.shape[1])
+    share = spent / rates.shape[1]
+    low, high = np.quantile(rates, [share, 1.0 - share], axis=0)
+    return LabelErrors(np.asarray(low), np.asarray(high))
 
 
 def _plan_without_labels(rows: CalibrationRows, target: float, level: float) -> ThresholdPlan:

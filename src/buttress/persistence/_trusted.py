@@ -89,6 +89,11 @@ TRUSTED = _OWN | _OTHERS | _LISTED.keys()
 def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     """The types to trust in a file that holds the types `named`.
 
+    Parameters
+    ----------
+    named : iterable of str
+        Full names of types.
+
     Examples
     --------
     >>> "buttress.classifiers.online.norma.Norma" in trusted_types(())

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress.metrics import risk_coverage_curve
 
+# A value and the ends of its interval.
+Interval = tuple[float, float, float]
+
 # More levels than this are thinned in the file; the screen has no more pixels.
 _MOST_LEVELS = 1500
 
@@ -243,6 +246,32 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Refusals:
+    """Who gets no answer, and why.
+
+    Attributes
+    ----------
+    groups : sequence of (column, value, rows, refused, error, comparison)
+        For every group its number of rows, the share refused and the error among the answers
+        (each with the ends of its 95 % interval), and how both stand to those of the other rows.
+    reasons : mapping of str to int
+        How many refused rows there are for every reason.
+    examples : sequence of (row, reason, nearest)
+        Numbers of refused rows, why, and the nearest rows of each class, as text.
+    n_refused, n_rows : int
+    how : str
+        By what rule they were refused.
+    """
+
+    groups: Sequence[tuple[str, str, int, Interval, Interval, str]]
+    reasons: Mapping[str, int]
+    examples: Sequence[tuple[int, str, str]]
+    n_refused: int
+    n_rows: int
+    how: str = ""
+
+
+@dataclass(frozen=True)
 class Suspects:
     """Rows whose label looks wrong.
 
@@ -308,6 +337,26 @@ class Picture:
     how: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class CardSection:
+    """One section of a model card.
+
+    Attributes
+    ----------
+    title : str
+        With slashes between the levels: "Evaluation results/By group".
+    text : str
+        A paragraph; may be empty.
+    columns, rows
+        A table; none when there are no columns.
+    """
+
+    title: str
+    text: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Report:
     """A whole report; a section that is None is left out.
@@ -317,8 +366,10 @@ class Report:
     title : str
     summary : sequence of str
         The findings, one sentence each.
-    health, comparison, noise, classes, truth, path, coverage, suspects, picture
+    health, comparison, noise, classes, truth, path, coverage, refusals, suspects, picture
         The sections.
+    card : sequence of CardSection
+        The model card.
     settings : mapping of str to str
         What was asked for, and the versions.
     """
@@ -332,6 +383,8 @@ class Report:
     truth: TrueLabels | None = None
     path: RegularizationPath | None = None
     coverage: Coverage | None = None
+    refusals: Refusals | None = None
     suspects: Suspects | None = None
     picture: Picture | None = None
+    card: Sequence[CardSection] = ()
     settings: Mapping[str, str] = field(default_factory=dict)

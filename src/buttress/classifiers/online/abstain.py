@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.online.labels import answers
+from buttress.classifiers.online.recent_errors import RecentErrors
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.reject import RejectMixin
 from buttress.metrics.scorer import half_gap
@@ -20,11 +21,14 @@ from buttress.metrics.scorer import half_gap
 STEP = 0.01
 # Weight of a new row in the running scale of the confidences: looks back on about 1000 rows.
 _SCALE_WEIGHT = 1e-3
-# How far from the threshold rows tell about the error at the threshold (kind "cost").
-_NEAR = 0.15
-# A refused row lowers the threshold by this share of the target (kind "risk"), so that a band
-# which refuses everything opens again.
-_CREEP = 0.02
+# Wrong answers (kind "risk") that may be given beyond the target's share.
+ALLOWANCE = 10.0
+# A row that is refused because they are used up adds this share of the target to them, so that a
+# band which refuses everything opens again.
+CREEP = 0.02
+# The error that is aimed at, as shares of the target: less where most of the allowance is used up,
+# more where much of it is left.
+_AIMS = (0.5, 1.25)
 
 
 @dataclass
@@ -42,17 +46,26 @@ class BandTracker:
         Running mean of the confidences.
     n_rows, n_answered, n_judged, n_wrong : int
         Rows, answered ones, those of them whose label was given, and wrong ones among those.
+    n_waiting : int
+        Rows refused because the allowance was used up (kind "risk").
+    recent : RecentErrors
+        What rows of each confidence were like lately, answered or not (kinds "risk", "cost").
 
     Notes
     -----
     Coverage: after every row ``threshold += step (answered - target)``. All u lie in [0, 1), so
     the threshold stays within one step of [0, 1], and the steps add up: after T rows the share
     of answers differs from the target by at most ``(1 + 2 step) / (step T)``, whatever the
-    stream does. Risk: ``threshold += step (wrong - target)`` after every answered row with a
-    label, and a small step down after every refused one; the error among N answers is at most
-    ``target + (1 + step - start) / (step N)``, start the first threshold, plus a fiftieth of the
-    target times refusals per answer. Cost: the same step with d on all rows near the threshold,
-    answered or not, so that the error at the threshold becomes d, which is Chow's rule.
+    stream does.
+
+    Risk: labels of refused rows say what their answers would have been, so the threshold is the
+    lowest above which the latest 1000 rows had the error aimed at. Besides, an answer is given only
+    while one more error leaves ``n_wrong <= 10 + target n_judged + target n_waiting / 50``; so
+    whatever the stream does, the error among N answers is at most ``target + (10 + target
+    n_waiting / 50) / N``. The aim is lowered as the allowance is used up and raised while it is
+    not.
+
+    Cost: the threshold of the lowest 0-d-1 risk on the latest 1000 rows.
 
     References
     ----------
@@ -77,6 +90,12 @@ class BandTracker:
     n_answered: int = 0
     n_judged: int = 0
     n_wrong: int = 0
+    n_waiting: int = 0
+    recent: RecentErrors = field(default_factory=RecentErrors)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.recent, dict):  # from a checkpoint
+            self.recent = RecentErrors(**self.recent)
 
     def run(self, confidence: Array, wrong: BoolArray, labelled: BoolArray) -> BoolArray:
         """Decide row after row and learn from each; returns which rows were refused.
@@ -108,14 +127,23 @@ class BandTracker:
         if self.kind == "coverage":
             self.threshold += STEP * (answered - self.target)
             return
-        if self.kind == "risk":
-            if not answered:
-                self.threshold -= STEP * _CREEP * self.target
-            elif has_label:
-                self.threshold += STEP * (is_wrong - self.target)
-        elif has_label and abs(u - self.threshold) <= _NEAR:
-            self.threshold += STEP * (is_wrong - self.target)
-        self.threshold = min(max(self.threshold, 0.0), 1.0)
+        if has_label:
+            self.recent.add(u, is_wrong)
+        if self.kind == "cost":
+            self.threshold = self.recent.threshold_for_cost(self.target)
+            return
+        left = self._allowed_errors()
+        if left < 1.0:
+            self.n_waiting += not answered
+            self.threshold = 1.0
+            return
+        share = min(max(left / ALLOWANCE, _AIMS[0]), _AIMS[1])
+        self.threshold = self.recent.threshold_for_error(share * self.target)
+
+    def _allowed_errors(self) -> float:
+        """Wrong answers that may still be given."""
+        earned = self.n_judged + CREEP * self.n_waiting
+        return ALLOWANCE + self.target * earned - self.n_wrong
 
     @property
     def width(self) -> float:
@@ -132,11 +160,11 @@ class BandTracker:
 
 
 def new_band(kind: str, target: float) -> BandTracker:
-    """A band at the start of a stream: everything is answered, or what is surer than most.
+    """A band at the start of a stream: everything is answered, or nothing.
 
     An error or a cost is approached from refusing, so that a poor start is not paid for.
     """
-    return BandTracker(kind, target, threshold=0.0 if kind == "coverage" else 0.5)
+    return BandTracker(kind, target, threshold=0.0 if kind == "coverage" else 1.0)
 
 
 class AbstainingMixin(RejectMixin):
