@@ -36,6 +36,7 @@ NEEDS_NO_DATA = [
     "lhs-fig2",
     "lhs-fig3",
     "lhs-table1",
+    "lhs-table1-fixed",
     "lhs-lemma4",
     "lhs-consistency",
     "double-ramp-table1",

@@ -25,6 +25,7 @@ _NAMES = (
     "pa-ramp-theorem3",
     "pa-ramp-beyond",
     "lhs-table1",
+    "lhs-table1-fixed",
     "lhs-table2",
     "lhs-fig1",
     "lhs-fig2",
