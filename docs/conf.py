@@ -78,6 +78,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "filename_pattern": "plot_",
+    # files beside the gallery that its pages include are no pages
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1,
