@@ -107,6 +107,14 @@ def _draw_rooms(app: Any) -> None:
     (HERE / "images" / "rooms.svg").write_text(rooms.draw(rooms.room_graph()), encoding="utf-8")
 
 
+def _list_trusted_types(app: Any) -> None:
+    """What a model file may hold, as it is now."""
+    from buttress.persistence import trusted_types
+
+    lines = "\n".join(sorted(trusted_types()))
+    (HERE / "images" / "trusted_types.txt").write_text(lines + "\n", encoding="utf-8")
+
+
 def _leave_word_at_old_addresses(app: Any, exception: Any) -> None:
     """A page that sends on, where a page has moved from."""
     if exception is not None or app.builder.format != "html":
@@ -123,5 +131,6 @@ def _leave_word_at_old_addresses(app: Any, exception: Any) -> None:
 def setup(app: Any) -> None:
     app.connect("build-finished", _leave_word_at_old_addresses)
     app.connect("builder-inited", _draw_rooms)
+    app.connect("builder-inited", _list_trusted_types)
     # Before numpydoc, which takes the docstring apart at priority 500.
     app.connect("autodoc-process-docstring", _escape_shapes, priority=400)

@@ -24,6 +24,11 @@ from buttress.model_selection.preparing import (
 from buttress.warm_up import FAMILIES
 
 
+@pytest.fixture(autouse=True)
+def commands_start_at_once():
+    """Not here: this is about what they do before."""
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(_compile, "cache_folder", lambda: tmp_path / "cache")

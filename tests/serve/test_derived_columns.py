@@ -52,6 +52,21 @@ def test_the_service_encodes_as_the_model_does(model, table):
             served.columns.encode(Rows(names, [row], "json"))
 
 
+def test_explanations_know_dates_and_texts(model, table, serving):
+    fitted = load(model)
+    rows = [{name: table[name][i] for name in ("x", "when", "note")} for i in (3, 8)]
+    with serving(model) as client:
+        told = client.post("/v1/explain", json=rows).json()["answers"]
+    for row, each in zip(rows, told, strict=True):
+        margin = fitted.decision_function({name: [value] for name, value in row.items()})[0]
+        found = {one["column"]: one["effect"] for one in each["columns"]}
+        assert set(found) == set(row)
+        for name, effect in found.items():
+            changed = row | {name: fitted.encoder_.fill_[name]}
+            other = fitted.decision_function({name: [value] for name, value in changed.items()})[0]
+            assert effect == pytest.approx(np.sign(margin) * (margin - other), abs=1e-9)
+
+
 def test_from_a_file_to_predictions(table, tmp_path, capsys):
     columns = [map(str, column) for column in table.values()]
     lines = [",".join(table), *map(",".join, zip(*columns, strict=True))]

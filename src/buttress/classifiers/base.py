@@ -93,7 +93,10 @@ class BaseMarginClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
         xp = namespace_of(X)
         if xp is not None:
             return foreign_scores(self, X, xp)
-        X = self._validate_rows(X)
+        return self._decide(self._validate_rows(X))
+
+    def _decide(self, X: Any) -> Array:
+        """The scores of rows that are validated: callers of many single rows do that themselves."""
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X)
         # A score that is no number would be taken for class 0, with all confidence.
@@ -268,18 +271,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
         step = max(1, _BLOCK_ENTRIES // m)
         for start in range(0, n, step):
             block = X[start : start + step]
-            K = block[:, self.support_] if self._precomputed else self._similarity(block)
-            scores[start : start + step] = K @ self.dual_coef_.T + self.intercept_
+            if self._precomputed or len(self.support_) == 0:
+                part = block[:, self.support_] @ self.dual_coef_.T
+            else:
+                part = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
+            scores[start : start + step] = part + self.intercept_
         return scores
 
     @property
     def _precomputed(self) -> bool:
         return bool(self.kernel_.name == "precomputed")
-
-    def _similarity(self, block: Any) -> Array:
-        if len(self.support_) == 0:
-            return np.zeros((block.shape[0], 0), dtype=block.dtype)
-        return self.kernel_(block, self.support_vectors_)
 
 
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:

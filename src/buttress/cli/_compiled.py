@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 def compile_kinds(kinds: Iterable[str], say: Output, landmarks: bool = False) -> None:
     """Compile what fits of these kinds of models call; silent when it is there already."""
-    from buttress.model_selection.preparing import jobs_of_kinds, prepare
-
-    prepare(jobs_of_kinds(kinds, landmarks), say.note, None if say.talks else False)
+    _compile(lambda preparing: preparing.jobs_of_kinds(kinds, landmarks), say)
 
 
 def compile_learner(learner: Any, say: Output) -> None:
     """Compile what a learner of streams calls; silent when it is there already."""
-    from buttress.model_selection.preparing import job_of_learner, prepare
-
-    prepare([job_of_learner(learner)], say.note, None if say.talks else False)
+    _compile(lambda preparing: [preparing.job_of_learner(learner)], say)
 
 
 def compile_noise_aware(say: Output) -> None:
     """Compile what the model of label noise calls; silent when it is there already."""
-    from buttress.model_selection.preparing import job_of_noise_aware, prepare
+    _compile(lambda preparing: [preparing.job_of_noise_aware()], say)
 
-    prepare([job_of_noise_aware()], say.note, None if say.talks else False)
+
+def _compile(jobs: Callable[[Any], Any], say: Output) -> None:
+    from buttress.model_selection import preparing
+
+    preparing.prepare(jobs(preparing), say.note, None if say.talks else False)

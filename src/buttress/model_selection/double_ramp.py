@@ -23,7 +23,7 @@ from buttress.metrics import (
     reject_risk,
     reject_scorer,
 )
-from buttress.model_selection._exact import ExactSearch
+from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._held_out import refuse
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
@@ -260,8 +260,9 @@ class DoubleRampClassifierCV(
         for values in combinations:
             model = self._make_estimator(**values)
             model._check_parameters()
+            tol = max(model._tolerance(data), FOLD_TOLERANCE)
             warm = [
-                model._solve(inner, y, weight, model._tolerance(data), w)
+                model._solve(inner, y, weight, tol, w)
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
             pred, rejected = model._answers(warm, data.classes, outer)

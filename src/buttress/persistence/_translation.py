@@ -88,8 +88,12 @@ def _by_probabilities(builder: Builder, model: Any, proba: str) -> Answers:
     answers = Answers(classes, decision, proba, proba, may_refuse=True)
     if model.d is None:
         return answers
-    rule = {"confidence": builder.largest(proba), "width": 1.0 - float(model.d)}
-    return replace(answers, **rule, strict=model.d >= 0.5)
+    return replace(
+        answers,
+        confidence=builder.largest(proba),
+        width=1.0 - float(model.d),
+        strict=model.d >= 0.5,
+    )
 
 
 def _chow(builder: Builder, model: ChowRejector, rows: str) -> Answers:
