@@ -58,17 +58,20 @@ html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 5,
     "navbar_align": "left",
-    "navbar_end": ["version-switcher", "theme-switcher"],
-    # the list is published beside all versions (tools/publish_docs.py)
-    "switcher": {
-        "json_url": SITE + "/switcher.json",
-        "version_match": os.environ.get("BUTTRESS_DOCS_VERSION", version).removeprefix("v"),
-    },
-    "check_switcher": False,
+    "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# Only the published pages ask for the list of versions, which lies beside all of them
+# (tools/publish_docs.py); pages built for oneself fetch nothing.
+published = os.environ.get("BUTTRESS_DOCS_VERSION", "").removeprefix("v")
+if published:
+    html_theme_options |= {
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "switcher": {"json_url": SITE + "/switcher.json", "version_match": published},
+        "check_switcher": False,
+    }
 # The front page has nothing beside it.
 html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -78,6 +81,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "filename_pattern": "plot_",
+    # files beside the gallery that its pages include are no pages
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1,
