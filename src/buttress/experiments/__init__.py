@@ -45,6 +45,7 @@ _NAMES = (
     "double-ramp-starts",
     "double-ramp-tuning",
     "double-ramp-sparsity",
+    "double-ramp-beyond",
     "uncertainty-table1",
     "uncertainty-table2",
     "uncertainty-table3",
