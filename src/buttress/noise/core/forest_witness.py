@@ -111,7 +111,7 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         for leaf in _LEAVES:
             forest = self._forest(leaf, len(codes)).fit(rows, codes, sample_weight=kept.weight)
             if folds is None:
-                proba = self._out_of_bag(forest, rows, kept.weight, codes)
+                proba = self._out_of_bag(forest, rows, kept.weight, codes, kept.place)
             else:
                 parts = moved_folds(folds, kept.source)
                 proba = self._out_of_fold(leaf, rows, codes, kept.weight, parts)
@@ -185,15 +185,16 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         )
 
     def _out_of_bag(
-        self, forest: ExtraTreesClassifier, X: Any, weight: Array, codes: IntArray
+        self, forest: ExtraTreesClassifier, X: Any, weight: Array, codes: IntArray, place: IntArray
     ) -> Array:
-        """Mean votes of the trees whose bag a row is not in."""
+        """Mean votes of the trees that have no row with the same features in their bag."""
         n, k = X.shape[0], len(self.classes_)
         rows = X.astype(np.float32)
         votes, seen = np.zeros((n, k)), np.zeros(n)
         for tree, bag in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-            out = np.ones(n, dtype=bool)
-            out[bag] = False
+            apart = np.ones(n, dtype=bool)
+            apart[place[bag]] = False
+            out = apart[place]
             votes[out] += tree.predict_proba(rows[out], check_input=False)
             seen[out] += 1
         share = np.average(np.eye(k)[codes], axis=0, weights=weight)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import validate_data
 from buttress._progress import progress
-from buttress.noise.core.copies import distinct_rows
+from buttress.noise.core.copies import distinct_rows, shared_places
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
 # Widths, as factors of 1 / (number of features x variance), and penalties. Chosen on the six
@@ -79,8 +79,10 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
     Every candidate minimises ``sum_i w_i (t_i - f(x_i))^2 + penalty ||f||^2`` with targets ±1 and
     kernel ``1 + exp(-gamma ||x - z||^2)`` on standardised features. With the hat matrix H the score
     of row i by a machine trained without it is ``(f_i - H_ii t_i) / (1 - H_ii)``; without a fold B
-    it is ``t_B - (I - H_BB)^-1 (t_B - f_B)``. Candidates within one standard error of the best
-    accuracy of these scores are averaged, each divided by the standard deviation of its scores.
+    it is ``t_B - (I - H_BB)^-1 (t_B - f_B)``. Equal rows with different labels are such a fold: the
+    machines that saw one of them would speak against the other's label. Candidates within one
+    standard error of the best accuracy of these scores are averaged, each divided by the standard
+    deviation of its scores.
 
     Examples
     --------
@@ -144,7 +146,8 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         self.centers_ = self._chosen_centers(scaled)
         if folds is not None:
             folds = moved_folds(folds, kept.source)
-        held, fitted = self._candidates(scaled, targets, kept.weight, folds)
+        shared = shared_places(kept.place) if folds is None else []
+        held, fitted = self._candidates(scaled, targets, kept.weight, folds, shared)
         scores = self._average(held, fitted, codes, kept.weight)
         whole = scores[kept.source]
         absent = np.flatnonzero(kept.source < 0)
@@ -204,7 +207,12 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         return rows[np.sort(random.choice(n, _LANDMARKS, replace=False))]
 
     def _candidates(
-        self, rows: Any, targets: Array, weight: Array, folds: Folds | None
+        self,
+        rows: Any,
+        targets: Array,
+        weight: Array,
+        folds: Folds | None,
+        shared: list[IntArray],
     ) -> tuple[Array, list[tuple[float, Array]]]:
         """Held-out scores (candidate, row, column) and the coefficients of every candidate."""
         scale = np.sqrt(weight)
@@ -219,7 +227,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
                 width = self._width(rows, factor / (rows.shape[1] * spread), scale)
                 image = width.basis.T @ (scale[:, None] * targets)
                 shrink = width.spectrum[:, None] / (width.spectrum[:, None] + _PENALTIES)
-                held.extend(_held_out(width.basis, shrink, image, targets, scale, folds))
+                held.extend(_held_out(width.basis, shrink, image, targets, scale, folds, shared))
                 for penalty in _PENALTIES:
                     coefficients = image / (width.spectrum + penalty)[:, None]
                     fitted.append((width.gamma, width.to_dual @ coefficients))
@@ -288,7 +296,13 @@ def _favoured(held: Array) -> IntArray:
 
 
 def _held_out(
-    basis: Array, shrink: Array, image: Array, targets: Array, scale: Array, folds: Folds | None
+    basis: Array,
+    shrink: Array,
+    image: Array,
+    targets: Array,
+    scale: Array,
+    folds: Folds | None,
+    shared: list[IntArray],
 ) -> list[Array]:
     """Scores of rows by machines trained without them, one table for every column of `shrink`."""
     n_penalties, columns = shrink.shape[1], targets.shape[1]
@@ -302,6 +316,8 @@ def _held_out(
             leverage[start : start + step] = basis[start : start + step] ** 2 @ shrink
         leverage = np.minimum(leverage, 1.0 - 1e-10)[:, :, None]
         scores = (fitted - leverage * goal[:, None]) / (1.0 - leverage)
+        for places in shared:
+            scores[places] = _without_places(basis, shrink, fitted, goal, places)
     else:
         scores, seen = np.zeros_like(fitted), np.zeros(len(basis))
         for _, test in folds:
@@ -314,3 +330,20 @@ def _held_out(
         scores /= seen[:, None, None]
     scores /= scale[:, None, None]
     return [scores[:, k] for k in range(n_penalties)]
+
+
+def _without_places(
+    basis: Array, shrink: Array, fitted: Array, goal: Array, places: IntArray
+) -> Array:
+    """Scores (place, row, penalty, column) without any of the rows at a place."""
+    n_places, size = places.shape
+    scores = np.empty((n_places, size, shrink.shape[1], goal.shape[1]))
+    step = max(1, _BLOCK_ENTRIES // (size * len(shrink)))
+    for start in range(0, n_places, step):
+        rows = places[start : start + step]
+        part = basis[rows]
+        for k in range(shrink.shape[1]):
+            hat = (part * shrink[:, k]) @ part.transpose(0, 2, 1)
+            gap = np.linalg.solve((1.0 + 1e-10) * np.eye(size) - hat, goal[rows] - fitted[rows, k])
+            scores[start : start + step, :, k] = goal[rows] - gap
+    return scores
