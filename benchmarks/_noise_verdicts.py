@@ -15,14 +15,12 @@ Cells = Mapping[tuple[str, int, str], Cell]
 PEERS = ("svc", "forest", "boosting", "cleanlab svc", "cleanlab forest", "cleanlab boosting")
 # What was tried, on the development sets only, for the lines that may miss.
 TRIED = {
-    "AP, one class": "averaging both kinds of noise, a second round on corrected labels, boosting "
-    "and one witness less; the peer is cleanlab's adjusted forest, plain margins reach half of it",
-    "false share of lists": "more caution (shorter lists, fewer flips found), a flat prior, rows "
+    "AP, one class": "averaging both kinds of noise with odds of 1, 3 and 10; picking one kind",
+    "false share of lists": "more caution for all lists (fewer flips found), a flat prior, rows "
     "that count in full, a cubic curve",
     "accuracy, 30 %": "a second round on corrected labels (more accurate here, less on clean "
-    "labels), pruned forests, candidates chosen by corrected labels, larger leaves",
-    "accuracy, one class": "averaging both kinds of noise, a second round on corrected labels, "
-    "weights of the classes",
+    "labels), forests without the suspects, averaging both kinds of noise",
+    "accuracy, one class": "averaging both kinds of noise, a second round on corrected labels",
 }
 RANKERS = (*PEERS, "margin")
 REFUSERS = ("svc", "margin band")
