@@ -138,7 +138,7 @@ def main() -> None:
                 "where the time goes": where,
             }
         )
-    report("profiles", table, docs=options.docs, rows=options.rows)
+    report("profiles", table, docs=options.docs, n=options.rows)
 
 
 if __name__ == "__main__":
