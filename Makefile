@@ -8,7 +8,7 @@ SMOKE ?= tests
 # what CI adds to pytest
 COVERAGE ?=
 
-.PHONY: help demo test test-long test-slow test-lowest lint format docs docs-check docs-gallery bench dist clean
+.PHONY: help demo test test-long test-slow test-lowest lint format docs docs-check docs-gallery bench bench-quick dist clean
 
 help:
 	@echo "make demo         set up, then run the main job on embedded data"
@@ -16,11 +16,12 @@ help:
 	@echo "make test-long    those that start processes and browsers; CI runs them too"
 	@echo "make test-slow    the long simulations"
 	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
-	@echo "make lint         ruff, mypy --strict, import-linter, zizmor on the workflows"
+	@echo "make lint         ruff, mypy --strict, import-linter, zizmor, spelling, docstrings, typed examples"
 	@echo "make docs         the documentation, warnings are errors; gallery pages without their runs"
 	@echo "make docs-gallery the documentation with every example run"
 	@echo "make dist         build wheel and sdist, check them, try the wheel in a fresh environment"
 	@echo "make bench        every benchmark in benchmarks/"
+	@echo "make bench-quick  what became slower against the stored ratios (about two minutes)"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +63,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --quiet --offline .github
+	$(BIN)/codespell
+	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python tools/check_examples.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -86,6 +90,10 @@ dist: $(BIN)/python
 
 bench: $(VENV)/.dev
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+# Ratios to yardsticks of the same run, one thread each; prints what moved by more than 15 %.
+bench-quick: $(VENV)/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/quick.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest docs/_build .mypy_cache .ruff_cache .pytest_cache

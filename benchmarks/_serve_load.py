@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+try:
+    from uvloop import run as run_loop
+except ImportError:
+    run_loop = asyncio.run
 
 
 def free_port() -> int:
@@ -47,10 +54,10 @@ def request_bytes(port: int, path: str, body: bytes) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Sends its request again whenever an answer is complete, and notes how long it took."""
+    """Sends the next request whenever an answer is complete, and notes how long it took."""
 
-    def __init__(self, request: bytes, end: float, pause: float = 0.0) -> None:
-        self.request, self.end, self.pause = request, end, pause
+    def __init__(self, requests: Iterator[bytes], end: float, pause: float = 0.0) -> None:
+        self.requests, self.end, self.pause = requests, end, pause
         self.times: list[float] = []
         self.failures = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -61,11 +68,12 @@ class Connection(asyncio.Protocol):
         self._send()
 
     def _send(self) -> None:
-        if time.perf_counter() >= self.end:
+        request = next(self.requests, None)
+        if request is None or time.perf_counter() >= self.end:
             self._transport.close()
             return
         self._start = time.perf_counter()
-        self._transport.write(self.request)
+        self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -91,18 +99,30 @@ class Connection(asyncio.Protocol):
 
 
 def load(
-    port: int, path: str, body: bytes, connections: int, seconds: float, pause: float = 0.0
+    port: int,
+    path: str,
+    body: bytes | list[bytes],
+    connections: int,
+    seconds: float,
+    pause: float = 0.0,
 ) -> dict[str, Any]:
-    """Requests per second and latencies under `connections` clients at once."""
+    """Requests per second and latencies under `connections` clients at once.
+
+    One body is sent again and again for some seconds; of a list every body is sent once.
+    """
+    requests = (
+        repeat(request_bytes(port, path, body))
+        if isinstance(body, bytes)
+        else iter([request_bytes(port, path, each) for each in body])
+    )
 
     async def run() -> list[Connection]:
         loop = asyncio.get_running_loop()
         end = time.perf_counter() + seconds
-        request = request_bytes(port, path, body)
         made = [
             (
                 await loop.create_connection(
-                    lambda: Connection(request, end, pause), "127.0.0.1", port
+                    lambda: Connection(requests, end, pause), "127.0.0.1", port
                 )
             )[1]
             for _ in range(connections)
@@ -110,22 +130,21 @@ def load(
         await asyncio.wait_for(asyncio.gather(*(each.done for each in made)), seconds + 60)
         return made
 
+    gc.collect()
+    gc.disable()  # pauses of the clients are none of the server's
     start = time.perf_counter()
-    made = asyncio.run(run())
+    made = run_loop(run())
     elapsed = time.perf_counter() - start
+    gc.enable()
     times = np.concatenate([each.times for each in made])
     return {
         "number": len(times),
+        "seconds": elapsed,
         "requests": len(times) / elapsed,
         "p50": 1e3 * float(np.quantile(times, 0.5)),
         "p99": 1e3 * float(np.quantile(times, 0.99)),
         "failures": sum(each.failures for each in made),
     }
-
-
-def python(*words: str, **settings: Any) -> subprocess.Popen[Any]:
-    """A process of this interpreter."""
-    return subprocess.Popen([sys.executable, *words], **settings)
 
 
 def processor_seconds(pid: int) -> float:

@@ -4,10 +4,11 @@ A fifth of the rows is kept out of the file; the saved model's error on it is co
 of every kind of model fitted on its own (``--model KIND``) to the same file. Every command runs
 in a process of its own, so that start-up counts and memory is its own.
 
-    python benchmarks/fit_command.py [--sizes 1000 20000] [--alone] [--costs]
+    python benchmarks/fit_command.py [--sizes 1000 20000] [--alone] [--docs] [--costs]
 
-``--alone`` also fits every kind on its own, for the column "best alone"; ``--costs`` measures the
-searches that `buttress.model_selection.planning` predicts instead.
+``--alone`` also fits every kind on its own, for the column "best alone", with ten minutes for each;
+``--costs`` measures the searches that `buttress.model_selection.planning` predicts instead.
+Finished commands are kept, so that the sizes can be run one by one; ``--fresh`` forgets them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import pandas as pd
 from sklearn.datasets import make_classification
 
 import buttress
-from _common import report
+from _common import Cells, report
 from buttress.datasets import load_dataset
 from buttress.model_selection.candidates import make_candidate, settled
 from buttress.model_selection.planning import Size, machine_factor, reference_seconds
@@ -94,37 +95,43 @@ def error_of(folder: Path, test: pd.DataFrame) -> float:
     return float((model.predict(test.drop(columns="label")) != test["label"]).mean())
 
 
-def measure(size: int, alone: bool) -> dict[str, object]:
-    """One row of the table."""
+def run_cell(size: int, kind: str) -> dict[str, float]:
+    """One command on one file; kind "auto" with a report, every other alone."""
     frame = rows_of(size).sample(frac=1.0, random_state=0)
     n_test = min(len(frame) // 5, 50_000)
     test, train = frame.iloc[:n_test], frame.iloc[n_test:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = write(train, folder / "train")
-        words = ["--report", str(folder / "r.html")]
-        if size >= 1_000_000:
-            words += ["--time", "8m"]
+        words = ["--model", kind]
+        if kind == "auto":
+            words += ["--report", str(folder / "r.html")]
+            words += ["--time", "7m"] if size >= 1_000_000 else []
+        else:
+            words += ["--time", "10m"]
         said = run_fit(data, folder, *words)
-        row: dict[str, object] = {
-            "data": SIZES[size],
+        return {
             "rows": len(train),
             "seconds": round(said["seconds"], 1),
             "processor s": round(said["processor"], 1),
             "MB": round(said["megabytes"]),
-            "aim": "{} s{}".format(AIMS[size][0], f", {AIMS[size][1]} MB" if AIMS[size][1] else ""),
             "chosen": said["chosen"],
             "compared on": said["rows_compared"],
+            "fitted to": said["rows_fitted"],
             "landmarks": said["landmarks"],
             "error": error_of(folder, test),
         }
-        if alone:
-            errors = {}
-            for kind in ANSWERING:
-                run_fit(data, folder, "--model", kind)
-                errors[kind] = error_of(folder, test)
-            best = min(errors, key=errors.__getitem__)
-            row |= {"best alone": best, "its error": errors[best]}
+
+
+def measure(size: int, alone: bool, cells: Cells) -> dict[str, object]:
+    """One row of the table."""
+    seconds, megabytes = AIMS[size]
+    aim = f"{seconds} s" + (f", {megabytes} MB" if megabytes else "")
+    row: dict[str, object] = {"data": SIZES[size], "aim": aim} | cells.get((size, "auto"), run_cell)
+    if alone:
+        errors = {kind: cells.get((size, kind), run_cell)["error"] for kind in ANSWERING}
+        best = min(errors, key=errors.__getitem__)
+        row |= {"best alone": best, "its error": errors[best]}
     return row
 
 
@@ -168,11 +175,13 @@ def main() -> None:
     options.add_argument("--alone", action="store_true")
     options.add_argument("--costs", action="store_true")
     options.add_argument("--docs", action="store_true")
+    options.add_argument("--fresh", action="store_true", help="forget finished commands")
     chosen = options.parse_args()
     if chosen.costs:
         report("fit_costs", costs(), machine_factor=machine_factor())
         return
-    rows = [measure(size, chosen.alone) for size in chosen.sizes]
+    cells = Cells("fit_command", chosen.fresh)
+    rows = [measure(size, chosen.alone, cells) for size in chosen.sizes]
     report("fit_command", rows, docs=chosen.docs, command=" ".join(sys.argv))
 
 

@@ -4,24 +4,27 @@ Random problems over the whole range of parameters (see ``random_problems.py``),
 for every family; the table says how the slowest fit compares with the median of fits of about
 its size, and how long the slowest one of at most 500 rows takes.
 
+Every fit is kept as it is done, so an interrupted run goes on where it stopped.
+
 python benchmarks/worst_case.py [--problems 2000] [--families ramp double_ramp ...] [--docs]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from _common import RESULTS, report
+from _common import Cells, report
 from buttress import (
     DoubleHingeClassifier,
     DoubleRampClassifier,
     GeneralizedHingeClassifier,
+    LeakyHockeyStickClassifier,
     MinimaxProbabilityMachine,
     RampClassifier,
     UncertaintySetClassifier,
@@ -57,10 +60,18 @@ def machine(family: str, seed: int, given: RandomProblem) -> Any:
             radius=given.radius,
             **given.kernel,
         )
+    if family == "leaky":
+        # mean loss + alpha ||f||^2 with the same weight of the loss as C gives
+        alpha = 1.0 / (2.0 * len(given.y) * given.C)
+        r = (1.5, 2.0, float("inf"))[seed % 3]
+        return LeakyHockeyStickClassifier(
+            alpha=alpha, r=r, fit_intercept=given.fit_intercept, **given.kernel
+        )
     return MinimaxProbabilityMachine(**given.kernel)
 
 
 FAMILIES = (
+    "leaky",
     "ramp",
     "double_ramp",
     "double_hinge",
@@ -70,26 +81,32 @@ FAMILIES = (
 )
 
 
-def fit_times(family: str, problems: int) -> list[tuple[int, int, float]]:
-    """Seed, number of rows and seconds of every fit."""
-    machine(family, 0, random_problem(0, (50, 50))).fit(*_rows(random_problem(0, (50, 50))))
-    found = []
-    for seed in range(problems):
-        given = random_problem(seed, SIZES)
-        model = machine(family, seed, given)
-        try:
-            took = _seconds(model, given)
-        except ValueError:  # nu is infeasible for very unequal classes
-            continue
-        if took > AGAIN:  # another process may have been in the way
-            took = min(took, _seconds(model, given))
-        found.append((seed, len(given.y), took))
-    return found
+def fit_times(family: str, problems: int, cells: Cells) -> list[dict[str, float]]:
+    """Seed, number of rows, seconds and whether a warning was given, of every fit."""
+    warm = random_problem(0, (50, 50))
+    machine(family, 0, warm).fit(*_rows(warm))
+    found = [cells.get((family, seed), one_fit) for seed in range(problems)]
+    return [fit for fit in found if fit]
 
 
-def summary(family: str, found: list[tuple[int, int, float]]) -> dict[str, Any]:
+def one_fit(family: str, seed: int) -> dict[str, float]:
+    """One problem; empty where the parameters allow no solution."""
+    given = random_problem(seed, SIZES)
+    model = machine(family, seed, given)
+    try:
+        took, warned = _seconds(model, given)
+    except ValueError:  # nu is infeasible for very unequal classes
+        return {}
+    if took > AGAIN:  # another process may have been in the way
+        took = min(took, _seconds(model, given)[0])
+    return {"seed": seed, "n": len(given.y), "seconds": took, "warned": warned}
+
+
+def summary(family: str, found: list[dict[str, float]]) -> dict[str, Any]:
     """One row of the table."""
-    seeds, n, t = (np.array(column) for column in zip(*found, strict=True))
+    seeds, n, t, warned = (
+        np.array([fit[key] for fit in found]) for key in ("seed", "n", "seconds", "warned")
+    )
     near = [t[(n >= size / NEAR) & (n <= size * NEAR)] for size in n]
     ratio = t / np.array([np.median(others) for others in near])
     worst = int(np.argmax(ratio))
@@ -105,16 +122,19 @@ def summary(family: str, found: list[tuple[int, int, float]]) -> dict[str, Any]:
         "its seed": int(seeds[slowest]),
         "largest / median of its n": float(ratio[worst]),
         "at seed": int(seeds[worst]),
+        "above 20": int(np.sum(ratio > 20.0)),
+        "warned": int(warned.sum()),
     }
 
 
-def _seconds(model: Any, given: RandomProblem) -> float:
-    """Wall or processor time of one fit, whichever is less."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def _seconds(model: Any, given: RandomProblem) -> tuple[float, bool]:
+    """Wall or processor time of one fit, whichever is less; whether it fell short of `tol`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         wall, processor = time.perf_counter(), time.process_time()
         model.fit(*_rows(given))
-    return min(time.perf_counter() - wall, time.process_time() - processor)
+        took = min(time.perf_counter() - wall, time.process_time() - processor)
+    return took, any(issubclass(each.category, ConvergenceWarning) for each in caught)
 
 
 def _rows(given: RandomProblem) -> tuple[Any, Any]:
@@ -125,15 +145,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES)
+    parser.add_argument("--fresh", action="store_true", help="forget the fits of earlier runs")
     parser.add_argument("--docs", action="store_true", help="write the table of the documentation")
     options = parser.parse_args()
-    stored = RESULTS / "worst_case.json"
-    rows = json.loads(stored.read_text())["rows"] if stored.exists() else []
+    cells = Cells("worst_case", options.fresh)
+    rows = []
     for family in options.families:
-        row = summary(family, fit_times(family, options.problems))
-        print(row, flush=True)
-        rows = [*(old for old in rows if old["family"] != family), row]
-    rows.sort(key=lambda row: FAMILIES.index(row["family"]))
+        rows.append(summary(family, fit_times(family, options.problems, cells)))
+        print(rows[-1], flush=True)
     report("worst_case", rows, docs=options.docs, problems=options.problems)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from buttress import __version__
+from buttress._documented import SITE
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -47,6 +48,10 @@ html_title = f"Buttress {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_baseurl = SITE + "/stable/"
+html_extra_path = ["llms.txt"]
+# Pages that have moved, and where to.
+MOVED = {"coming_from": "coming_from/index"}
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
@@ -58,6 +63,15 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# Only the published pages ask for the list of versions, which lies beside all of them
+# (tools/publish_docs.py); pages built for oneself fetch nothing.
+published = os.environ.get("BUTTRESS_DOCS_VERSION", "").removeprefix("v")
+if published:
+    html_theme_options |= {
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "switcher": {"json_url": SITE + "/switcher.json", "version_match": published},
+        "check_switcher": False,
+    }
 # The front page has nothing beside it.
 html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -67,6 +81,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "filename_pattern": "plot_",
+    # files beside the gallery that its pages include are no pages
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1,
@@ -94,7 +110,30 @@ def _draw_rooms(app: Any) -> None:
     (HERE / "images" / "rooms.svg").write_text(rooms.draw(rooms.room_graph()), encoding="utf-8")
 
 
+def _list_trusted_types(app: Any) -> None:
+    """What a model file may hold, as it is now."""
+    from buttress.persistence import trusted_types
+
+    lines = "\n".join(sorted(trusted_types()))
+    (HERE / "images" / "trusted_types.txt").write_text(lines + "\n", encoding="utf-8")
+
+
+def _leave_word_at_old_addresses(app: Any, exception: Any) -> None:
+    """A page that sends on, where a page has moved from."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for old, new in MOVED.items():
+        page = (
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Moved</title>'
+            f'<meta http-equiv="refresh" content="0; url={new}.html"></head>'
+            f'<body><a href="{new}.html">This page has moved.</a></body></html>\n'
+        )
+        (Path(app.outdir) / f"{old}.html").write_text(page, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", _leave_word_at_old_addresses)
     app.connect("builder-inited", _draw_rooms)
+    app.connect("builder-inited", _list_trusted_types)
     # Before numpydoc, which takes the docstring apart at priority 500.
     app.connect("autodoc-process-docstring", _escape_shapes, priority=400)

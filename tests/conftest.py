@@ -21,6 +21,15 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("buttress")
 
 
+@pytest.fixture(autouse=True)
+def commands_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands compile what they call as they go: which test is the first to run one, and sees the
+    line about the compiler, would depend on the machine."""
+    from buttress.cli import _compiled
+
+    monkeypatch.setattr(_compiled, "_compile", lambda jobs, say: None)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of benchmark data; the test is skipped where there is none."""
@@ -67,6 +76,7 @@ LONG = (
     "noise/test_classifier",
     "report/test_browser",
     "review/test_review_browser",
+    "review/test_review_kills",
     "serve/",
     "test_compile",
     "theory/test_theorems",

@@ -119,3 +119,26 @@ def test_a_new_process_finds_the_compiled_code(family, tmp_path):
     subprocess.run(command, env=environment, check=True, capture_output=True)
     again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert '"functions": 0' in again.stdout
+
+
+def test_functions_within_compiled_ones_become_part_of_them():
+    @_compile.inner()
+    def half(x):
+        if x < 0.0:
+            raise ValueError("negative")
+        return 0.5 * x
+
+    @_compile.inner()
+    def quarter(x):
+        return half(half(x))
+
+    @_compile.compiled(cache=False)
+    def eighth(x):
+        return half(quarter(x))
+
+    assert eighth(8.0) == 1.0
+    with pytest.raises(ValueError, match="negative"):
+        eighth(-1.0)
+    for function, kept in ((half, False), (quarter, False), (eighth, True)):
+        (found,) = function.overloads.values()
+        assert isinstance(found.library, _compile._Unfinished) != kept

@@ -11,13 +11,20 @@ the sources is said once.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding
 import numba
 from numba.core import config, event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 from buttress._compilation import watches
 
@@ -58,14 +65,65 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return compile_it
 
 
+class _Unfinished(JITCodeLibrary):  # pragma: no cover (runs while compiling)
+    """Code that is neither optimised nor made machine code: its callers do both, with their own."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Nothing: callers optimise what is linked into them."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return _WithoutEnvironment(self._codegen)
+
+
+class _WithoutEnvironment:  # pragma: no cover (runs while compiling)
+    """A code generator for code that is in no memory, so that nothing can be set there."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing."""
+
+
+class _Inner(Compiler):  # pragma: no cover (runs while compiling)
+    """Numba's compiler for functions that only compiled functions call."""
+
+    def compile_extra(self, function: Any) -> Any:
+        if self.state.library is None:
+            codegen = self.state.targetctx.codegen()
+            self.state.library = _Unfinished(codegen, function.__qualname__)
+        return super().compile_extra(function)
+
+
+WITHIN = {
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": _Inner,
+}
+
+
 def inner(**options: Any) -> Callable[[Function], Function]:
     """Compile a function that only compiled functions call.
 
-    Its code becomes part of theirs: nothing is kept on disk for it, and no door from Python is
-    made, which takes as long as many a loop.
+    Its code becomes part of theirs: nothing is kept on disk for it, no door from Python is made,
+    which takes as long as many a loop, and it is optimised and made machine code with its caller
+    only. Numba would do both for every function alone as well, with all that it calls in turn:
+    nearly half of the time to compile a solver.
     """
-    without = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return compiled(**(without | options))
+    return compiled(**(WITHIN | options))
 
 
 def _tell_once(cache: str | None) -> None:
@@ -90,6 +148,48 @@ def _tell_once(cache: str | None) -> None:
         message = f"the installation cannot be written, so compiled code is kept in {note.parent}"
         note.write_text(f"Buttress: {message}\n", encoding="utf-8")
         warnings.warn(message, stacklevel=3)
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where compiled code of this installation is kept; None where it cannot be."""
+
+    def anything() -> None:
+        """Never called: Numba finds the place for the file that a function stands in."""
+
+    dispatcher: Any = compiled()(anything)
+    kept = getattr(dispatcher.stats, "cache_path", None)
+    return None if kept is None else Path(kept)
+
+
+@functools.cache
+def _stamp() -> str:
+    """What compiled code depends on: the compiler, the processor and the sources."""
+    package = Path(__file__).parent
+    facts = [numba.__version__, sys.version, llvmlite.binding.get_host_cpu_name()]
+    for source in sorted(package.rglob("*.py")):
+        about = source.stat()
+        facts.append(f"{source.relative_to(package)} {about.st_mtime_ns} {about.st_size}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def is_remembered(job: str) -> bool:
+    """Whether all that a job calls was compiled before, by `remember`'s word."""
+    folder = cache_folder()
+    note = None if folder is None else folder / f"buttress-ready-{job}.txt"
+    try:
+        return note is not None and note.read_text(encoding="utf-8") == _stamp()
+    except OSError:
+        return False
+
+
+def remember(job: str) -> None:
+    """Note beside the compiled code that a job needs no compiler any more."""
+    folder = cache_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):  # then it is looked at again the next time
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"buttress-ready-{job}.txt").write_text(_stamp(), encoding="utf-8")
 
 
 class _Teller(event.Listener):

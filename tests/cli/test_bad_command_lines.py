@@ -25,6 +25,8 @@ BAD = [
     ("predict {dir}/good.skops", 2, "Missing"),
     ("inspect", 2, "Missing"),
     ("export {dir}/good.skops", 2, "--onnx"),
+    ("export {dir}/good.skops --format xml --out {dir}/m.xml", 2, "--format"),
+    ("export {dir}/good.skops --format json --onnx {dir}/m.json", 2, "--out"),
     ("compare", 2, "Missing"),
     ("inspect {dir}/good.skops extra", 2, "extra"),
     # options

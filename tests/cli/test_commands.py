@@ -238,6 +238,17 @@ def test_export_writes_a_graph_that_answers_as_the_model(folder, tmp_path, capsy
     np.testing.assert_array_equal(reject, fitted.reject(table))
 
 
+def test_export_writes_json_for_readers_without_a_library(folder, tmp_path, capsys):
+    model, program = tmp_path / "m.skops", tmp_path / "m.json"
+    fit = ["fit", folder / "plain.csv", "-t", "y", "--model", "reject", "-o", model, "-q"]
+    assert run(*fit) == 0
+    assert run("export", model, "--format", "json", "--out", program, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["outputs"] == ["label", "decision"]
+    assert said["bytes"] == program.stat().st_size
+    assert json.loads(program.read_text())["classes"] == buttress.load(model).classes_.tolist()
+
+
 def test_compare_counts_every_model_at_every_noise_rate(folder, tmp_path, capsys):
     words = ["--noise", "0,0.2", "--cv", "2x2", "--models", "svc,leaky", "--d", "0.3"]
     report = tmp_path / "r.html"

@@ -69,6 +69,8 @@ CLASHES = [
     "apply {dir}/rows.csv {dir}/old.txt -o {dir}/link.csv",
     "apply {dir}/rows.csv {dir}/old.txt -o {dir}/old.txt",
     "suspects {dir}/rows.csv -t y -o {dir}/hard.csv",
+    "review {dir}/rows.csv -t y --store {dir}/link.csv",
+    "review {dir}/rows.csv -t y --store {dir}/x --export {dir}/up/x",
 ]
 
 

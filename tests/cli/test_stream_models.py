@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import buttress
+from buttress.classifiers import online
+from buttress.classifiers.online import learner_names
 from buttress.classifiers.online.checkpoint import CheckpointError, write_checkpoint
 from buttress.cli import main
 from buttress.tables import TableClassifier, read_table
@@ -138,3 +140,20 @@ def test_what_cannot_go_on_is_said(folder, capsys):
             buttress.Norma.load_checkpoint(folder / "odd")
         assert main(["predict", str(folder / "odd"), str(folder / "new.csv")]) == 1
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("word", sorted(learner_names()))
+def test_every_learner_of_the_package_has_a_word(folder, word, capsys):
+    assert stream(folder, "-t", "y", "--features", "a,b", "--model", word, "-o", folder / "o") == 0
+    assert len((folder / "o").read_text().splitlines()) == 201
+    own = {"pegasos": "alpha", "norma": "eta", "pa-ramp": "s"}
+    for owner, option in own.items():
+        if owner == word or (word, option) == ("norma", "alpha"):
+            continue
+        assert stream(folder, "--model", word, f"--{option}", "0.5") == 2
+        assert f"--{option} does not belong to --model {word}" in capsys.readouterr().err
+
+
+def test_the_words_follow_from_the_learners_that_are_there():
+    named = {name for name in online.__all__ if name[0].isupper()}
+    assert set(learner_names().values()) == named

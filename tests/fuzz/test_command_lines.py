@@ -29,7 +29,7 @@ PROTECTED = FILES[:7]
 OPTIONS = {
     "predict": ["-o", "--keep", "--abstain", "--decimal", "--block-rows", "--lenient", "--json"],
     "inspect": ["--json", "--quiet", "--jobs"],
-    "export": ["--onnx", "--double", "--seed"],
+    "export": ["--onnx", "--out", "--format", "--double", "--seed"],
     "stream": [
         "-o", "-t", "--classes", "--features", "--format", "--model", "--s", "--alpha", "--kernel",
         "--gamma", "--budget", "--block-size", "--warm-up", "--key", "--label-stream", "--rejects",

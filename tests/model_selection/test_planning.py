@@ -111,7 +111,7 @@ def test_a_sample_is_stratified_sorted_and_seeded(moons):
 
 def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
     X, y = moons
-    monkeypatch.setattr(planning, "_FIRST_SAMPLE", 100)
+    monkeypatch.setattr(planning, "SMALLEST_SAMPLE", 100)
     # on a busy machine it would learn that there is no time for all rows
     monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     rng = np.random.default_rng(0)

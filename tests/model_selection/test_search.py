@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
+from sklearn.datasets import make_moons
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
@@ -147,3 +148,47 @@ def test_groups_pass_through_pipelines_and_outer_folds() -> None:
             params={"groups": GROUPS},
         )
     assert np.isfinite(scores).all()
+
+
+def test_parts_of_a_checked_matrix_are_not_checked_again(monkeypatch):
+    """A factorisation per fold would take longer than the fits; the whole is looked at once."""
+    from buttress.kernels import gram
+
+    looked = []
+    real = gram.check_positive_semidefinite
+    monkeypatch.setattr(
+        gram, "check_positive_semidefinite", lambda K: looked.append(len(K)) or real(K)
+    )
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    search = buttress.RampClassifierCV(Cs=[0.1, 1.0], cv=3).fit(X, y)
+    search.suspects(X, y, cv=2)
+    assert looked == []  # a Gaussian kernel needs no look at all
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    given = buttress.RampClassifierCV(Cs=[0.1, 1.0], cv=3, kernel="precomputed").fit(K, y)
+    assert set(looked) == {60}
+    assert given.best_estimator_.kernel == "precomputed"
+    assert given.best_estimator_.kernel_params is None
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        buttress.RampClassifier(kernel="precomputed").fit(-K, y)
+    with pytest.raises(ValueError, match="takes no 'gamma'; expected definite"):
+        buttress.RampClassifier(kernel="precomputed", kernel_params={"gamma": 1.0}).fit(K, y)
+
+
+def test_arguments_of_a_kernel_survive_the_search():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    X = np.abs(X)
+    search = buttress.RampClassifierCV(
+        Cs=[0.1, 1.0],
+        cv=3,
+        kernel="polynomial",
+        gamma=1.0,
+        kernel_params={"degree": 2},
+        class_noise=None,
+    ).fit(X, y)
+    assert search.best_estimator_.kernel_params == {"degree": 2}
+    alone = buttress.RampClassifier(
+        kernel="polynomial", kernel_params={"degree": 2}, **search.best_params_
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        search.decision_function(X), alone.decision_function(X), rtol=1e-4, atol=1e-4
+    )

@@ -71,6 +71,23 @@ def test_rates_that_differ_are_told_apart():
     assert (suggested == truth).mean() > (y == truth).mean()
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_both_kinds_of_noise_are_weighed_by_their_evidence(seed):
+    scores, _, y = simulated(120, (0.05, 0.3), seed)
+    noise = fit_label_noise(scores, y)
+    share = expit(noise.log_bayes_factor - np.log(5.0))
+    assert noise.kind == ("per_class" if share > 0.5 else "uniform")
+    one, two = (fit_label_noise(scores, y, rates=kind) for kind in ("uniform", "per_class"))
+    for ask in (lambda n: n.clean_proba(scores)[:, 1], lambda n: n.wrong_proba(scores, y)):
+        wanted = share * ask(two) + (1.0 - share) * ask(one)
+        # 200 draws, of which each kind gives its part
+        np.testing.assert_allclose(ask(noise), wanted, atol=0.05)
+    for k in (0, 1):
+        parts = sorted([one.rates_[k], two.rates_[k]])
+        assert parts[0] - 0.02 <= noise.rates_[k] <= parts[1] + 0.02
+        assert noise.rates_[k].low <= noise.rates_[k] <= noise.rates_[k].high
+
+
 def test_probabilities_of_wrong_labels_are_calibrated():
     scores, truth, y = simulated(6000, (0.15, 0.15), 4)
     proba = fit_label_noise(scores, y, rates="uniform").wrong_proba(scores, y)

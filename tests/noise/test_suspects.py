@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from buttress import LabelAudit, RampClassifier
 from buttress.noise import ForestWitness, KernelWitness, LabelNoiseWarning, fit_label_noise
-from buttress.noise.core.suspects import disagreement, judge_labels
+from buttress.noise.core.suspects import disagreement, judge_labels, list_caution
 
 
 def noisy_moons(n, rate, seed, noise=0.2, one_sided=False):
@@ -59,7 +59,7 @@ def test_the_list_is_the_longest_with_the_wanted_share(audited):
 
     def bound(k):
         mean, deviation = found.noise.false_shares(scores[order[:k]], y[order[:k]])
-        return mean[-1] + 0.25 * deviation[-1]
+        return mean[-1] + list_caution(found.noise) * deviation[-1]
 
     assert bound(count) <= 0.1
     longer = [k for k in range(count + 1, count + 5) if found.probabilities[order[k - 1]] > 0.5]

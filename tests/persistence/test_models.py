@@ -48,7 +48,7 @@ ESTIMATORS = {
     "UncertaintySetClassifier": {},
     "UncertaintySetClassifierCV": {"cv": 3, "radii": (0.5, 1.0)},
     "MinimaxProbabilityMachine": {},
-    "RademacherSelector": {},
+    "RademacherSelector": {"Cs": [0.1, 1.0], "gammas": None, "n_draws": 2},
 }
 
 

@@ -7,10 +7,12 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
@@ -18,6 +20,7 @@ from sklearn.svm import SVC
 import buttress
 from buttress.kernels import make_kernel
 from buttress.metrics.scorer import half_gap
+from buttress.noise import ForestWitness, KernelWitness
 from buttress.persistence import to_onnx
 from buttress.tables import TableClassifier
 
@@ -198,11 +201,116 @@ def test_what_has_no_translation_is_named():
         to_onnx(buttress.GeneralizedHingeClassifier(kernel="cosine").fit(X, Y))
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(buttress.GeneralizedHingeClassifier())
-    chow = buttress.ChowRejector(CalibratedClassifierCV(SVC(), ensemble=False)).fit(X, Y)
-    with pytest.raises(ValueError, match="ChowRejector cannot be exported"):
+    chow = buttress.ChowRejector(SVC(), calibration="isotonic", cv=3).fit(X, Y)
+    with pytest.raises(ValueError, match="calibration='isotonic' cannot be exported"):
         to_onnx(chow)
-    with pytest.raises(ValueError, match="SVC cannot be exported"):
-        to_onnx(SVC().fit(X, Y))
+    strange = buttress.ChowRejector(LogisticRegression(), novelty=0.05).fit(X, Y)
+    with pytest.raises(ValueError, match="novelty"):
+        to_onnx(strange)
+    groups = buttress.GroupwiseRejector(LogisticRegression(), target_coverage=0.7, random_state=0)
+    with pytest.raises(ValueError, match="by='class'"):
+        to_onnx(groups.fit(X, Y, groups=np.arange(90) % 2))
+    for unfitted in (
+        buttress.NoiseAwareClassifier(),
+        buttress.ChowRejector(SVC()),
+        buttress.TwoStageRejector(SVC()),
+    ):
+        with pytest.raises(ValueError, match="not fitted"):
+            to_onnx(unfitted)
+    with pytest.raises(ValueError, match="LabelAudit"):
+        to_onnx(buttress.LabelAudit())
+
+
+def to_six_digits(model, rows=X + 0.01):
+    """Everything that the graph gives, against the model, in double precision."""
+    answers = run(model, rows, dtype="float64")
+    np.testing.assert_allclose(answers["decision"], model.decision_function(rows), atol=1e-6)
+    np.testing.assert_array_equal(answers["label"], model.predict(rows))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(answers["probabilities"], model.predict_proba(rows), atol=1e-6)
+    if hasattr(model, "reject"):
+        np.testing.assert_array_equal(answers["reject"], model.reject(rows))
+    return answers
+
+
+WITNESSES = [KernelWitness(), ForestWitness(n_estimators=20, random_state=0)]
+LOGISTIC = LogisticRegression()
+
+
+@pytest.mark.parametrize("labels", [Y, Y3], ids=["two classes", "three classes"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        buttress.NoiseAwareClassifier(WITNESSES, d=0.2, random_state=0),
+        buttress.NoiseAwareClassifier(
+            [HistGradientBoostingClassifier(max_iter=5), RandomForestClassifier(5, random_state=0)],
+            n_repeats=1,
+            random_state=0,
+        ),
+        buttress.NoiseAwareClassifier(
+            make_pipeline(StandardScaler(), PCA(3), buttress.RampClassifier()), n_repeats=1
+        ),
+        buttress.RampClassifier(probability=True),
+        buttress.DoubleHingeClassifier(d=0.3, probability=True),
+        buttress.ChowRejector(LOGISTIC, d=0.3),
+        buttress.ChowRejector(LOGISTIC, d=0.5),
+        buttress.ChowRejector(LOGISTIC, target_coverage=0.7, random_state=0),
+        buttress.ChowRejector(GaussianNB(), d=0.1),
+        buttress.ChowRejector(buttress.RampClassifier(), d=0.3),
+        buttress.ChowRejector(buttress.RampClassifier(probability=True), d=0.3),
+        buttress.TwoStageRejector(LOGISTIC, d=0.1, random_state=0),
+        buttress.TwoStageRejector(GaussianNB(), d=0.1, use_confidence=False, random_state=0),
+        buttress.RademacherSelector(Cs=(1.0,), gammas=None, n_draws=2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_probabilities_and_refusals_to_six_digits(model, labels):
+    if isinstance(model, buttress.RademacherSelector) and labels is Y3:
+        pytest.skip("two classes only")
+    to_six_digits(model.fit(X, labels))
+
+
+@pytest.mark.parametrize("name", ["RampClassifierCV", "UncertaintySetClassifierCV"])
+@pytest.mark.filterwarnings("ignore")
+def test_other_searches(name):
+    options = {"RampClassifierCV": {"Cs": (1.0,)}, "UncertaintySetClassifierCV": {"radii": (1.0,)}}
+    to_six_digits(getattr(buttress, name)(cv=2, gammas=None, **options[name]).fit(X, Y))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_promised_error():
+    rows, labels = make_classification(400, 4, random_state=1, flip_y=0.05)
+    for truth in (labels, np.where(rows[:, 0] > 0.8, 2, labels)):
+        model = buttress.DoubleHingeClassifier(target_risk=0.2, random_state=0).fit(rows, truth)
+        to_six_digits(model)
+
+
+def test_costs():
+    for pays in (0.2, 3.0):
+        costs = [[0.0, 1.0, pays], [5.0, 0.0, pays]]
+        answers = to_six_digits(buttress.ChowRejector(LOGISTIC, costs=costs).fit(X, Y))
+        assert answers["reject"].any() == (pays < 1)
+
+
+@pytest.mark.parametrize("labels", [Y, Y3], ids=["two classes", "three classes"])
+@pytest.mark.filterwarnings("ignore")
+def test_bands_by_the_class_answered(labels):
+    for inner in (LOGISTIC, GaussianNB()):
+        model = buttress.GroupwiseRejector(
+            inner, target_coverage=0.7, by="class", random_state=0
+        ).fit(X, labels)
+        answers = run(model, X + 0.01, dtype="float64")
+        np.testing.assert_array_equal(answers["label"], model.predict(X + 0.01))
+        np.testing.assert_array_equal(answers["reject"], model.reject(X + 0.01))
+
+
+def test_missing_numbers_take_the_same_way():
+    holes = X.copy()
+    holes[::7, 1] = np.nan
+    inner = HistGradientBoostingClassifier(max_iter=5)
+    model = buttress.NoiseAwareClassifier(inner, n_repeats=1, random_state=0).fit(holes, Y)
+    to_six_digits(model, holes)
 
 
 def test_a_model_without_support_vectors_answers_with_its_intercept():

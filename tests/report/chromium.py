@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -27,13 +27,10 @@ class Chromium:
 
     def __init__(self, folder: Path, *, width: int, height: int, dark: bool = False) -> None:
         browser, driver = programs()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         self._process = subprocess.Popen(
-            [str(driver), f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [str(driver), "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        self._base = f"http://127.0.0.1:{port}"
+        self._base = f"http://127.0.0.1:{self._port()}"
         flags = [
             "--headless",
             "--no-sandbox",
@@ -68,8 +65,17 @@ class Chromium:
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
         )
 
+    def _port(self) -> int:
+        """The port that the driver has taken."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if found := re.search(r"successfully on port (\d+)", line):
+                return int(found[1])
+        raise RuntimeError("ChromeDriver did not start")
+
     def _wait_until_ready(self) -> None:
-        for _ in range(200):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             try:
                 if self._call("GET", "/status")["ready"]:
                     return
@@ -140,4 +146,6 @@ class Chromium:
             self._call("DELETE", self._session)
         finally:
             self._process.terminate()
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=60)
+            if self._process.stdout is not None:
+                self._process.stdout.close()

@@ -64,7 +64,7 @@ def test_progress_counts_and_advises(tmp_path):
     before = progress_of(store)
     assert (before.reviewed, before.total, before.found) == (0, 50, 0)
     assert before.sentence.startswith("0 of 50 reviewed, about ")
-    assert before.advice.startswith("Go on: about 1 in 1 ")
+    assert before.advice.startswith("Go on: most of the next rows")
     for i in range(30):
         verdict = "change" if i % 5 else "keep"
         store.decide(i, "ada", verdict, label="yes", request=str(i))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -13,6 +12,10 @@ import numpy as np
 import pytest
 
 from buttress.review.page import review_app
+from buttress.serve.running import open_socket
+
+# Seconds that a loaded machine may need for what a test waits for.
+PATIENCE = 60.0
 
 uvicorn = pytest.importorskip("uvicorn")
 
@@ -39,22 +42,18 @@ pytestmark = [
 @contextmanager
 def served(room):
     """The page of a room on a free port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = uvicorn.Config(review_app(room), host="127.0.0.1", port=port, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    for _ in range(200):
-        if server.started:
-            break
-        time.sleep(0.05)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
+    server = uvicorn.Server(uvicorn.Config(review_app(room), log_level="error"))
+    with open_socket("127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        end = time.monotonic() + PATIENCE
+        while not server.started and time.monotonic() < end:
+            time.sleep(0.05)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
 
 
 @contextmanager
@@ -74,7 +73,8 @@ def enter(browser, address, name):
 
 
 def until(browser, script, *arguments):
-    for _ in range(200):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if browser.run(script, *arguments):
             return
         time.sleep(0.03)

@@ -115,7 +115,9 @@ def test_the_whole_loop(planted, tmp_path, monkeypatch, capsys, key):
     """Review on the page, export, apply: the table has its true labels."""
     folder, flipped, truth = planted
     served = []
-    monkeypatch.setattr("buttress.serve.running.run_server", lambda app, *_: served.append(app))
+    monkeypatch.setattr(
+        "buttress.serve.running.run_server", lambda app, *_, **__: served.append(app)
+    )
     data, store = folder / "data.csv", tmp_path / "review.sqlite"
     words = ["review", data, "-t", "label", "--store", store, "--no-browser", *FAST, "--keep", "id"]
     words += ["--overlap", 0, "--every", 15 if key else 1000] + (["--key", key] if key else [])

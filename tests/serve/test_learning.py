@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import random
 import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -20,6 +18,17 @@ import buttress
 from buttress.serve.errors import RequestError
 from buttress.serve.learning import LearningModel, LearnLog, Lesson
 from buttress.serve.model import ServedModel
+
+
+def _load_nursery():
+    path = Path(__file__).parent / "nursery.py"
+    spec = importlib.util.spec_from_file_location("serve_nursery", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+nursery = _load_nursery()
 
 
 def lessons(n, seed=0, width=7):
@@ -159,100 +168,55 @@ def test_refused_rows_are_reviewed_and_learned(models, rows, serving, tmp_path):
         n_refused = sum(each["refused"] for each in told)
         assert n_refused > 2
         service = client.service
-        assert service.store.counts()["open"] == n_refused
+        assert service.refused.store.counts()["open"] == n_refused
         client.post("/review/enter", data={"name": "ada"})
         page = client.get("/review/").text
         assert "Refused row" in page
-        assert "The margin is" in page
-        item = service.store.next("ada")[0]
+        assert "refused from -0.5 to 0.5" in page
+        item = service.refused.store.next("ada")[0]
         right = "yes" if item.given == "no" else "no"
         form = {"item": item.id, "decision": f"change:{right}", "request": "12345678"}
         assert client.post("/review/decide", data=form).status_code == 200
-        for _ in range(100):
-            if service.learning.learner.n_labelled_ == 121:
-                break
-            time.sleep(0.05)
-        assert service.learning.learner.n_labelled_ == 121
-        for _ in range(100):
-            if service.store.untaken(-1) == []:
-                break
-            time.sleep(0.05)
+        nursery.until(lambda: service.learning.learner.n_labelled_ == 121, "learning")
+        nursery.until(lambda: service.refused.store.untaken(-1) == [], "marking")
         assert client.post("/review/undo").status_code == 409
         assert "The model has learned 121 rows" in client.get("/review/").text
     with serving(models / "online.skops", **settings) as client:
         assert client.service.learning.learner.n_labelled_ == 121
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-# Imports everything once; for every line "port log" a fork serves until it is killed.
-NURSERY = """
-import os, sys
+PREPARE = """
 from pathlib import Path
 import numpy as np
 from buttress.serve.app import make_app
 from buttress.serve.model import ServedModel
-from buttress.serve.running import run_server
 from buttress.serve.service import Service, Settings
 model = Path(sys.argv[1])
 learner = ServedModel.load(model)
 learner.estimator.partial_fit(np.zeros((1, 7)), np.array(["no"]))
 learner.answer(np.zeros((1, 7)))
-print("ready", flush=True)
-for line in sys.stdin:
-    port, log = line.split(" ", 1)
-    child = os.fork()
-    if child == 0:
-        settings = Settings(learn=Path(log.strip()), checkpoint_rows=150)
-        run_server(make_app(Service(model, settings)), "127.0.0.1", int(port))
-        os._exit(0)
-    print(child, flush=True)
-    os.waitpid(child, 0)
-    print("gone", flush=True)
+
+def make(log):
+    return make_app(Service(model, Settings(learn=Path(log), checkpoint_rows=150)))
 """
 
 
-class Nursery:
-    """Starts services quickly, each a process of its own."""
+def learn(client, body, key):
+    """Send rows to learn; the place in the log, None when the service died meanwhile."""
+    try:
+        answer = client.post("/v1/learn", json=body, headers={"idempotency-key": key})
+    except httpx.TransportError:
+        return None
+    assert answer.status_code == 200, answer.text
+    return answer.json()["sequence"]
 
-    def __init__(self, models):
-        # One thread each: a process with threads must not fork.
-        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY, str(models / "online.skops")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | one,
-        )
-        assert self.process.stdout.readline() == "ready\n"
 
-    def start(self, log):
-        """The process and the address of a new service, once it is ready."""
-        port = free_port()
-        self.process.stdin.write(f"{port} {log}\n")
-        self.process.stdin.flush()
-        number = int(self.process.stdout.readline())
-        for _ in range(1200):
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5)
-                return number, f"http://127.0.0.1:{port}"
-            except httpx.TransportError:
-                time.sleep(0.02)
-        raise AssertionError("the service did not start")
-
-    def wait(self):
-        """Until the service is gone."""
-        assert self.process.stdout.readline() == "gone\n"
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
+def random_rows(data):
+    return [
+        {f"x{i}": float(v) for i, v in enumerate(row)}
+        | {"city": "Oslo", "y": "yes" if row[0] > 0 else "no"}
+        for row in data.normal(size=(int(data.integers(1, 30)), 4))
+    ]
 
 
 def kill_the_service(models, folder, kills):
@@ -261,47 +225,31 @@ def kill_the_service(models, folder, kills):
     data = np.random.default_rng(0)
     log = folder / "log"
     learned = []
-    nursery = Nursery(models)
-    for number in range(kills + 1):
-        process, address = nursery.start(log)
-        last = number == kills
-        stop_after = rng.randrange(1, 12) if not last else 3
-        with httpx.Client(base_url=address, timeout=20) as client:
-            if learned and learned[-1][2] is None:
-                # the one in flight when the process was killed
-                body, key, _ = learned[-1]
-                answer = client.post("/v1/learn", json=body, headers={"idempotency-key": key})
-                learned[-1] = (body, key, answer.json()["sequence"])
-            for step in range(stop_after):
-                n = int(data.integers(1, 30))
-                x = data.normal(size=(n, 4))
-                body = [
-                    {f"x{i}": float(v) for i, v in enumerate(row)}
-                    | {"city": "Oslo", "y": "yes" if row[0] > 0 else "no"}
-                    for row in x
-                ]
-                key = f"{number}-{step}"
-                learned.append((body, key, None))
-                if not last and step == stop_after - 1:
+    with nursery.Nursery(PREPARE, models / "online.skops") as home:
+        for number in range(kills + 1):
+            process, address = home.start(log)
+            last = number == kills
+            with httpx.Client(base_url=address, timeout=nursery.PATIENCE) as client:
+                if learned and learned[-1][2] is None:
+                    # the one in flight when the process was killed
+                    body, key, _ = learned.pop()
+                    learned.append((body, key, learn(client, body, key)))
+                n_steps = 3 if last else rng.randrange(1, 12)
+                for step in range(n_steps):
+                    body, key = random_rows(data), f"{number}-{step}"
+                    if last or step < n_steps - 1:
+                        learned.append((body, key, learn(client, body, key)))
+                        continue
                     # killed at any moment of the request
-                    killer = threading.Timer(rng.random() * 0.015, os.kill, (process, 9))
+                    killer = threading.Timer(
+                        rng.random() * 0.015, os.kill, (process, signal.SIGKILL)
+                    )
                     killer.start()
-                    try:
-                        answer = client.post(
-                            "/v1/learn", json=body, headers={"idempotency-key": key}
-                        )
-                        learned[-1] = (body, key, answer.json()["sequence"])
-                    except httpx.TransportError:
-                        pass
+                    learned.append((body, key, learn(client, body, key)))
                     killer.join()
-                    break
-                answer = client.post("/v1/learn", json=body, headers={"idempotency-key": key})
-                assert answer.status_code == 200, answer.text
-                learned[-1] = (body, key, answer.json()["sequence"])
-        if last:
-            os.kill(process, signal.SIGTERM)
-        nursery.wait()
-    nursery.close()
+            if last:
+                os.kill(process, signal.SIGTERM)
+            home.wait()
     return log, learned
 
 

@@ -15,7 +15,12 @@ from buttress.cli import main
 def started(monkeypatch):
     """Applications that would have been served, with host and port."""
     found = []
-    monkeypatch.setattr("buttress.serve.running.run_server", lambda *words: found.append(words))
+
+    def run(app, host, port, *, started):
+        found.append((app, host, port))
+        started(f"http://{host}:{port}")
+
+    monkeypatch.setattr("buttress.serve.running.run_server", run)
     return found
 
 
@@ -52,10 +57,37 @@ def test_it_serves_the_model_with_its_settings(models, rows, started, tmp_path, 
         ("serve {models}/reject.skops --port 99999", 2, "--port"),
         ("serve {models}/reject.skops --learn --learn-dir {tmp}/log", 1, "needs an online model"),
         ("serve {tmp}/text", 1, "not a model"),
+        ("serve {models}/reject.skops --files {tmp}", 2, "--files needs --review"),
+        ("serve {models}/reject.skops --keep id", 2, "--keep needs --review"),
+        ("serve {models}/reject.skops --review --files {tmp}/none", 2, "no such directory"),
+        ("serve {models}/reject.skops --review --store {models}/reject.skops", 2, "is the input"),
+        ("serve {models}/reject.skops --review --store {tmp}/link", 2, "is the input"),
+        ("serve {models}/reject.skops --review --store {tmp}", 2, "is a directory"),
+        ("serve {models}/reject.skops --review --store {tmp}/no/x", 2, "there is no directory"),
+        (
+            "serve {models}/reject.skops --review --store {tmp}/t --token-file {tmp}/t",
+            2,
+            "is the input",
+        ),
+        ("serve {models}/online.skops --learn --learn-dir {tmp}/text", 2, "is a file"),
+        (
+            "serve {models}/online.skops --learn --learn-dir {tmp}/x --review --store {tmp}/x",
+            2,
+            "is the same file",
+        ),
+        ("serve {models}/reject.skops --training {tmp}/none.csv", 2, "no such file"),
+        (
+            "serve {models}/reject.skops --training {tmp}/few.csv",
+            1,
+            "and 1 more (--training)",
+        ),
     ],
 )
 def test_what_it_refuses(models, started, tmp_path, capsys, words, code, reason):
     (tmp_path / "text").write_text("this is no model")
+    (tmp_path / "t").write_text("a-very-secret-token")
+    (tmp_path / "few.csv").write_text("x0,y\n1,no\n")
+    (tmp_path / "link").symlink_to(models / "reject.skops")
     assert main(words.format(models=models, tmp=tmp_path).split()) == code
     told = capsys.readouterr().err
     assert reason in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 
 import buttress
 from buttress.serve.app import make_app
+from buttress.serve.running import open_socket
 from buttress.serve.service import Service, Settings
 from buttress.tables import as_table
 
@@ -100,24 +100,21 @@ def test_bad_tensors(models, serving, body):
 
 @contextmanager
 def listening(path):
+    """A service on a free port of this machine."""
     uvicorn = pytest.importorskip("uvicorn")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    service = Service(path, Settings())
-    config = uvicorn.Config(make_app(service), host="127.0.0.1", port=port, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    for _ in range(400):
-        if server.started:
-            break
-        time.sleep(0.05)
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
+    app = make_app(Service(path, Settings()))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    with open_socket("127.0.0.1", 0) as opened:
+        thread = threading.Thread(target=server.run, args=([opened],), daemon=True)
+        thread.start()
+        end = time.monotonic() + 60
+        while not server.started and time.monotonic() < end:
+            time.sleep(0.05)
+        try:
+            yield f"127.0.0.1:{opened.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(60)
 
 
 def test_with_the_client_of_triton(models, rows):

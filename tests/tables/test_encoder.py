@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress.tables import TableClassifier, TableEncoder, TableError, as_table
 from buttress.tables.table import Table
@@ -45,7 +47,7 @@ def test_a_matrix_of_numbers_is_taken_by_position():
         TableEncoder().fit(X).transform(X), StandardScaler().fit_transform(X)
     )
     np.testing.assert_array_equal(TableEncoder(standardize=False).fit_transform(X), X)
-    with pytest.raises(TableError, match="expected 3 columns, got 2"):
+    with pytest.raises(TableError, match="X has 2 features, but TableEncoder is expecting 3"):
         TableEncoder().fit(X).transform(X[:, :2])
 
 
@@ -90,7 +92,7 @@ def test_new_categories_and_extra_columns_can_be_ignored():
         ({}, "no columns"),
         ({"a": [1.0, 2.0], "b": [1.0]}, "differ in length"),
         (np.zeros(3), "shape"),
-        ({"t": np.array(["2020-01-01"], dtype="datetime64[D]")}, "dates and times"),
+        ({"t": np.array([5], dtype="timedelta64[D]")}, "durations"),
     ],
 )
 def test_tables_that_cannot_be_learned_from(table, reason):
@@ -180,3 +182,121 @@ def test_numbers_too_large_to_standardise_are_named():
     with pytest.raises(TableError, match="'b' holds numbers too large"):
         TableEncoder().fit(table)
     assert TableEncoder(standardize=False).fit_transform(table)[1, 1] == -1e250
+
+
+# -- as a transformer of scikit-learn --------------------------------------------------------
+
+
+@parametrize_with_checks([TableEncoder(), TableEncoder(missing="impute", standardize=False)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output_gives_the_frame_asked_for(container):
+    pytest.importorskip(container)
+    encoder = TableEncoder().set_output(transform=container).fit(TABLE)
+    found = encoder.transform(TABLE)
+    assert type(found).__module__.startswith(container)
+    assert list(found.columns) == ["age", "city=a", "city=b", "city=c"]
+    np.testing.assert_array_equal(found.to_numpy(), TableEncoder().fit_transform(TABLE))
+
+
+# -- dates and free text -------------------------------------------------------------------------
+
+
+def test_dates_become_their_place_in_the_year_the_week_and_the_day():
+    dates = ["2023-01-01", "2023-12-31", "2023-07-02T06:00", "2023-07-02T08:00+02:00"]
+    encoder = TableEncoder(standardize=False).fit({"d": dates})
+    names = encoder.get_feature_names_out().tolist()
+    parts = dict(zip(names, encoder.transform({"d": dates}).T, strict=True))
+    epoch = np.array(dates[:2], dtype="datetime64[D]").astype(int)
+    np.testing.assert_array_equal(parts["d:day"][:2], epoch)
+    # the first of January is near the last of December, and half a year from July
+    year = np.column_stack([parts["d:year_sin"], parts["d:year_cos"]])
+    assert np.linalg.norm(year[0] - year[1]) < 0.05
+    assert np.linalg.norm(year[0] - year[2]) > 1.9
+    # both are Sundays, so is the second of July
+    week = np.column_stack([parts["d:week_sin"], parts["d:week_cos"]])
+    assert np.linalg.norm(week[0] - week[1]) < 1e-6
+    # six in the morning, twice: in UTC
+    np.testing.assert_allclose(parts["d:day_sin"], [0, 0, 1, 1], atol=1e-6)
+
+
+def test_days_are_standardised_and_the_clock_is_left_out_where_there_is_none():
+    dates = [f"2024-01-{day:02d}" for day in range(1, 22)]
+    encoder = TableEncoder().fit({"d": dates})
+    encoded = encoder.transform({"d": dates})
+    assert encoded.shape == (21, 5)
+    np.testing.assert_allclose([encoded[:, 0].mean(), encoded[:, 0].std()], [0, 1], atol=1e-9)
+    later = encoder.transform({"d": ["2025-01-01"]})
+    assert later[0, 0] > encoded[:, 0].max()
+
+
+def test_dates_that_are_none_and_other_wishes():
+    encoder = TableEncoder().fit({"d": ["2024-01-01", "2024-01-02"]})
+    with pytest.raises(TableError, match="'d' holds dates such as 2024-02-29, but 'soon'"):
+        encoder.transform({"d": ["soon"]})
+    with pytest.raises(TableError, match="'d' holds dates: choose"):
+        TableEncoder(dates="error").fit({"d": ["2024-01-01"]})
+    as_words = TableEncoder(dates="categories").fit({"d": ["2024-01-01", "2024-01-02"]})
+    assert as_words.categories_ == {"d": ["2024-01-01", "2024-01-02"]}
+    # one value that is no date, and the column is text
+    assert TableEncoder().fit({"d": ["2024-01-01", "2024-02-30"]}).dates_ == {}
+    filled = TableEncoder(missing="impute").fit({"d": ["2024-01-01", "2024-01-01", None]})
+    np.testing.assert_array_equal(
+        filled.transform({"d": [None]}), filled.transform({"d": ["2024-01-01"]})
+    )
+
+
+def test_text_with_many_values_is_hashed_by_its_letters():
+    rng = np.random.default_rng(0)
+    words = ["physician", "carpenter", "librarian"]
+    kinds = rng.integers(0, 3, 300)
+    jobs = [words[k] + " " + "".join(rng.choice(list("abcdefgh"), 3)) for k in kinds]
+    assert len(set(jobs)) > 200
+    encoder = TableEncoder(max_categories=50).fit({"job": jobs})
+    assert encoder.texts_ == ["job"]
+    assert encoder.transform({"job": ["never seen"]}).shape == (1, 64)
+    model = make_pipeline(TableEncoder(max_categories=50), SVC()).fit(
+        {"job": jobs[:200]}, kinds[:200]
+    )
+    # half of the words misspelt: every one of them is new
+    wrong = [job.replace("i", "y").replace("e", "a") for job in jobs[200:]]
+    assert model.score({"job": wrong}, kinds[200:]) > 0.9
+    # all values are kept as categories when asked for
+    assert len(TableEncoder(max_categories=None).fit({"job": jobs}).categories_["job"]) > 200
+
+
+def test_an_identifier_is_pointed_out():
+    table = {"id": [f"row {k}" for k in range(120)], "x": np.arange(120.0)}
+    with pytest.warns(UserWarning, match="'id' holds another text in every row"):
+        TableEncoder().fit(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_categories", 0), ("text_size", 1.5), ("dates", 3)]
+)
+def test_wrong_sizes_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        TableEncoder(**{name: value}).fit(TABLE)
+
+
+def test_a_saved_model_of_dates_and_text_answers_alike(tmp_path):
+    pytest.importorskip("skops")
+    from buttress import load, save
+
+    table = {
+        "when": [f"2024-{1 + k % 12:02d}-10" for k in range(150)],
+        "note": [f"note {k % 130}" for k in range(150)],
+    }
+    model = TableClassifier(SVC()).fit(table, np.arange(150) % 2)
+    save(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.skops").decision_function(table), model.decision_function(table)
+    )
+    from buttress.persistence import to_onnx
+
+    pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match=r"dates and free text \(when, note\)"):
+        to_onnx(model, tmp_path / "m.onnx")

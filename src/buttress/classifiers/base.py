@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress._documented import DocumentedMixin
+from buttress._frames import validate_data
+from buttress.classifiers.array_api import foreign_labels, foreign_scores, namespace_of
 from buttress.classifiers.kernel_source import check_finite
 from buttress.classifiers.parameters import check_common
 from buttress.classifiers.training import TrainingSet, validate_training_set
@@ -61,7 +64,7 @@ class Solution(Protocol):
     def converged(self) -> bool: ...
 
 
-class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
+class BaseMarginClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """Labels from the sign (or the largest) of `decision_function`."""
 
     classes_: NDArray[Any]
@@ -83,10 +86,17 @@ class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column per class when there are more than two. Positive values speak for
-            ``classes_[1]`` (two classes) or for the column's class.
+            ``classes_[1]`` (two classes) or for the column's class. An array of `X`'s own library
+            where scikit-learn's ``array_api_dispatch`` is on and the kernel is one of products.
         """
         check_is_fitted(self)
-        X = self._validate_rows(X)
+        xp = namespace_of(X)
+        if xp is not None:
+            return foreign_scores(self, X, xp)
+        return self._decide(self._validate_rows(X))
+
+    def _decide(self, X: Any) -> Array:
+        """The scores of rows that are validated: callers of many single rows do that themselves."""
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X)
         # A score that is no number would be taken for class 0, with all confidence.
@@ -110,6 +120,9 @@ class BaseMarginClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
+        xp = namespace_of(X)
+        if xp is not None:
+            return foreign_labels(self.classes_, scores, xp)
         index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 
@@ -258,18 +271,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
         step = max(1, _BLOCK_ENTRIES // m)
         for start in range(0, n, step):
             block = X[start : start + step]
-            K = block[:, self.support_] if self._precomputed else self._similarity(block)
-            scores[start : start + step] = K @ self.dual_coef_.T + self.intercept_
+            if self._precomputed or len(self.support_) == 0:
+                part = block[:, self.support_] @ self.dual_coef_.T
+            else:
+                part = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
+            scores[start : start + step] = part + self.intercept_
         return scores
 
     @property
     def _precomputed(self) -> bool:
         return bool(self.kernel_.name == "precomputed")
-
-    def _similarity(self, block: Any) -> Array:
-        if len(self.support_) == 0:
-            return np.zeros((block.shape[0], 0), dtype=block.dtype)
-        return self.kernel_(block, self.support_vectors_)
 
 
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:

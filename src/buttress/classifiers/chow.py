@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
@@ -32,6 +33,7 @@ _NEAR = 5
 
 
 class ChowRejector(
+    DocumentedMixin,
     LabelSetMixin,
     RiskControlMixin,
     RejectMixin,

@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import BoolArray, IntArray
+from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_flag, check_number, check_option
 from buttress.classifiers.reject import coverage_threshold, held_out_rows, labels_or_refusals
@@ -40,7 +41,7 @@ from buttress.theory.risk_control import (
 )
 
 
-class GroupwiseRejector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class GroupwiseRejector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Set the band of refusals for every group, or for every class answered, by itself.
 
     Parameters

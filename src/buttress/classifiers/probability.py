@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress.classifiers.parameters import check_flag
+from buttress.kernels import CHECKED_GRAM
 from buttress.noise.core.crossfit import held_out_scores, make_folds
 from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
@@ -111,8 +112,8 @@ def _calibrated(machine: Any, X: Any, y: Any, sample_weight: Any) -> LabelNoise:
     if getattr(machine, "approximation", None) is None and machine.kernel != "precomputed":
         # one Gram matrix, its width fixed from all rows, serves all folds
         kernel = plain._make_kernel(data)
-        rows = np.asarray(kernel(data.X, data.X))
-        plain.set_params(kernel="precomputed")
+        rows = kernel.gram(data.X)
+        plain.set_params(**CHECKED_GRAM)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[data.rows]
     scores = held_out_scores(plain, rows, labels, folds, sample_weight=weights)
     with warnings.catch_warnings():

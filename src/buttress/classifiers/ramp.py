@@ -16,6 +16,7 @@ from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
+from buttress.kernels import CHECKED_GRAM
 from buttress.noise.core.crossfit import held_out_scores, make_folds
 from buttress.noise.core.estimate import check_share
 from buttress.noise.core.fitting import fit_label_noise
@@ -254,8 +255,8 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         rows = data.X
         if self.approximation is None and self.kernel != "precomputed":
             kernel = self._make_kernel(data)
-            rows = np.asarray(kernel(data.X, data.X))
-            machine = clone(self).set_params(kernel="precomputed")
+            rows = kernel.gram(data.X)
+            machine = clone(self).set_params(**CHECKED_GRAM)
         scores = held_out_scores(machine, rows, labels, folds, n_jobs=self.n_jobs)
         noise = fit_label_noise(scores[:, None], labels)
         return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)

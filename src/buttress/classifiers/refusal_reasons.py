@@ -104,14 +104,13 @@ def explain_reject(
     >>> [one.reason for one in explain_reject(model, [[0.01, 0.0], [0.0, 90.0], [1.5, 0.0]], X, y)]
     ['near the boundary', 'far from all training rows']
     """
-    around, y = _surroundings(X_train, y_train, n_neighbors, n_nearest)
+    _check_counts(n_neighbors, n_nearest)
+    reasons = RefusalReasons(X_train, y_train, int(n_neighbors))
     refused = np.flatnonzero(answers(estimator, X)[1])
     if len(refused) == 0:
         return []
     rows = check_array(X, dtype=np.float64)[refused]
-    distance, near = around.of(rows)
-    nearest = {label: around.nearest_of(rows, y == label, n_nearest) for label in np.unique(y)}
-    return _reasons(around, y, refused, distance, near, nearest)
+    return reasons.of(rows, refused, int(n_nearest))
 
 
 def explain_held_out(
@@ -140,62 +139,78 @@ def explain_held_out(
     >>> one.row, one.nearest[0].tolist()
     (2, [1, 0])
     """
-    around, labels = _surroundings(X, y, n_neighbors, n_nearest)
+    _check_counts(n_neighbors, n_nearest)
+    reasons = RefusalReasons(X, y, int(n_neighbors))
     places = np.flatnonzero(np.asarray(refused, dtype=bool))
     if len(places) == 0:
         return []
-    rows = check_array(X, dtype=np.float64)[places]
-    nearest = {}
-    for label in np.unique(labels):
-        found = around.nearest_of(rows, labels == label, n_nearest + 1)
-        others = [row[row != place][:n_nearest] for row, place in zip(found, places, strict=True)]
-        nearest[label] = others
-    own = around.own_distance[places], around.own_neighbours[places]
-    return _reasons(around, labels, places, *own, nearest)
+    return reasons.of_own(check_array(X, dtype=np.float64)[places], places, int(n_nearest))
 
 
-def _surroundings(
-    X: Any, y: Any, n_neighbors: int, n_nearest: int
-) -> tuple[Surroundings, NDArray[Any]]:
+def _check_counts(n_neighbors: int, n_nearest: int) -> None:
     check_number("n_neighbors", n_neighbors, "[1, inf)", integer=True)
     check_number("n_nearest", n_nearest, "[1, inf)", integer=True)
-    y = column_or_1d(y)
-    around = Surroundings(X, int(n_neighbors))
-    if len(y) != around.n_rows:
-        raise ValueError(f"y_train has {len(y)} entries, expected {around.n_rows}.")
-    return around, y
 
 
-def _reasons(
-    around: Surroundings,
-    y: NDArray[Any],
-    numbers: IntArray,
-    distance: Array,
-    near: IntArray,
-    nearest: dict[Any, Any],
-) -> list[RefusalReason]:
-    """What stands around rows with these distances and neighbours."""
-    limit = float(np.quantile(around.own_distance, _FAR))
-    contradicted = _contradicted(y, around.own_neighbours)
-    usual = float(np.median(around.own_distance)) or 1.0
-    found = []
-    for k, number in enumerate(numbers.tolist()):
-        counts = np.unique(y[near[k]], return_counts=True)[1]
-        reason = NEAR_BOUNDARY
-        if distance[k] > limit:
-            reason = FAR_AWAY
-        elif contradicted[near[k]].mean() >= _CONTRADICTED:
-            reason = CONTRADICTING
-        found.append(
-            RefusalReason(
-                number,
-                reason,
-                float(distance[k] / usual),
-                float(counts.max() / counts.sum()),
-                {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+class RefusalReasons:
+    """Training rows and their labels, ready to say why rows were refused, again and again.
+
+    Parameters
+    ----------
+    X_train, y_train : array-like
+    n_neighbors : int
+    """
+
+    def __init__(self, X_train: Any, y_train: Any, n_neighbors: int = 10) -> None:
+        self.labels: NDArray[Any] = column_or_1d(y_train)
+        self.around = Surroundings(X_train, n_neighbors)
+        if len(self.labels) != self.around.n_rows:
+            raise ValueError(
+                f"y_train has {len(self.labels)} entries, expected {self.around.n_rows}."
             )
-        )
-    return found
+        self.limit = float(np.quantile(self.around.own_distance, _FAR))
+        self.usual = float(np.median(self.around.own_distance)) or 1.0
+        self.contradicted = _contradicted(self.labels, self.around.own_neighbours)
+
+    def of(self, X: Array, numbers: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+        """The reasons of refused rows, called by their numbers."""
+        distance, near = self.around.of(X)
+        return self._found(numbers, distance, near, self._nearest(X, n_nearest))
+
+    def of_own(self, X: Array, places: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+        """The reasons of training rows, none of which is its own neighbour."""
+        nearest = {
+            label: [row[row != place][:n_nearest] for row, place in zip(rows, places, strict=True)]
+            for label, rows in self._nearest(X, n_nearest + 1).items()
+        }
+        own = self.around.own_distance[places], self.around.own_neighbours[places]
+        return self._found(places, *own, nearest)
+
+    def _nearest(self, X: Array, n_nearest: int) -> dict[Any, Any]:
+        y = self.labels
+        return {label: self.around.nearest_of(X, y == label, n_nearest) for label in np.unique(y)}
+
+    def _found(
+        self, numbers: IntArray, distance: Array, near: IntArray, nearest: dict[Any, Any]
+    ) -> list[RefusalReason]:
+        found = []
+        for k, number in enumerate(numbers.tolist()):
+            counts = np.unique(self.labels[near[k]], return_counts=True)[1]
+            reason = NEAR_BOUNDARY
+            if distance[k] > self.limit:
+                reason = FAR_AWAY
+            elif self.contradicted[near[k]].mean() >= _CONTRADICTED:
+                reason = CONTRADICTING
+            found.append(
+                RefusalReason(
+                    number,
+                    reason,
+                    float(distance[k] / self.usual),
+                    float(counts.max() / counts.sum()),
+                    {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
+                )
+            )
+        return found
 
 
 def _contradicted(y: NDArray[Any], neighbours: IntArray) -> BoolArray:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import validate_data
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._documented import DocumentedMixin
+from buttress._frames import validate_data
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.generalized_hinge import GeneralizedHingeClassifier
 from buttress.classifiers.parameters import check_common, check_flag, check_number, check_values
@@ -22,7 +24,12 @@ from buttress.metrics.scorer import confidence_scores, half_gap
 
 
 class TwoStageRejector(
-    RiskControlMixin, RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    DocumentedMixin,
+    RiskControlMixin,
+    RejectMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Learn where any classifier errs, and refuse there.
 

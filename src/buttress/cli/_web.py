@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from buttress.cli._console import CommandError
 from buttress.cli._inputs import existing_file
+
+# Options that `serve` and `review` share.
+Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+Port = Annotated[
+    int, typer.Option("--port", "-p", min=0, max=65535, help="Its port; 0 takes a free one.")
+]
+TokenFile = Annotated[
+    Path | None, typer.Option("--token-file", help="File with the token that must be given.")
+]
+Files = Annotated[
+    Path | None, typer.Option("--files", help="Folder of the images that a column names.")
+]
+
+
+def check_files(files: Path | None) -> None:
+    """Refuse a folder of images that is none."""
+    if files is not None and not files.is_dir():
+        raise typer.BadParameter(f"{files}: no such directory (--files)")
 
 
 def check_listening(host: str, token_file: Path | None) -> str | None:

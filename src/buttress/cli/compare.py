@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from buttress.cli._compiled import compile_kinds
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import Data, Decimal, DecimalMark, Missing, guard_files, names, read_data
 from buttress.cli._models import Metric, check_cost, class_weights_of, measure_of
+from buttress.cli._options import Categorical, ClassWeight, DataFile, Ignore, MissingValues, Target
 from buttress.model_selection.titles import TITLES
 
 if TYPE_CHECKING:
@@ -23,35 +25,33 @@ app = typer.Typer(rich_markup_mode="markdown")
 
 _DEFAULT = "svc,leaky,ramp,uncertainty,online"
 
+Noise = Annotated[str, typer.Option(help="Shares of training labels to flip: 0,0.1.")]
+Folds = Annotated[str, typer.Option(help="Folds (10), or repetitions x folds (5x10).")]
+Models = Annotated[str, typer.Option(help=f"Models to compare, of {', '.join(TITLES)}.")]
+Cost = Annotated[
+    float | None,
+    typer.Option("--d", help="Cost of no answer, in (0, 0.5]; adds the abstaining model."),
+]
+Measured = Annotated[
+    Metric | None, typer.Option(help="What is compared: accuracy, or cost when --d is given.")
+]
+ReportFile = Annotated[Path | None, typer.Option(help="HTML report to write.")]
+
 
 @app.command()
 def compare(
-    data: Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")],
-    noise: Annotated[str, typer.Option(help="Shares of training labels to flip: 0,0.1.")] = "0",
-    cv: Annotated[str, typer.Option(help="Folds (10), or repetitions x folds (5x10).")] = "5",
-    models: Annotated[
-        str, typer.Option(help=f"Models to compare, of {', '.join(TITLES)}.")
-    ] = _DEFAULT,
-    d: Annotated[
-        float | None,
-        typer.Option("--d", help="Cost of no answer, in (0, 0.5]; adds the abstaining model."),
-    ] = None,
-    metric: Annotated[
-        Metric | None,
-        typer.Option(help="What is compared: accuracy, or cost when --d is given."),
-    ] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="Weights of the classes: balanced, or label=2,other=1.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
-    missing: Annotated[
-        Missing, typer.Option(help="What a missing value does: stop, be filled in, drop its row.")
-    ] = Missing.error,
-    categorical: Annotated[
-        str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
-    ] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out: id,name.")] = None,
+    data: DataFile,
+    target: Target,
+    noise: Noise = "0",
+    cv: Folds = "5",
+    models: Models = _DEFAULT,
+    d: Cost = None,
+    metric: Measured = None,
+    class_weight: ClassWeight = None,
+    report: ReportFile = None,
+    missing: MissingValues = Missing.error,
+    categorical: Categorical = None,
+    ignore: Ignore = None,
     decimal: DecimalMark = Decimal.point,
     json: Json = False,
     quiet: Quiet = False,
@@ -66,75 +66,117 @@ def compare(
 
     **Example:** `buttress compare patients.csv --target diagnosis --noise 0,0.05,0.1 --cv 5x10`
     """
-    say = Output(json, quiet)
-    rates = _rates(noise)
-    repeats, folds = _folds(cv)
-    check_cost(d)
-    kinds = _kinds(models, d)
-    guard_files([data], {"--report": report})
-    with limit_threads(jobs):
+    _run(_Options(**locals()))
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of the command, by their names."""
+
+    data: Path
+    target: str
+    noise: str
+    cv: str
+    models: str
+    d: float | None
+    metric: Metric | None
+    class_weight: str | None
+    report: Path | None
+    missing: Missing
+    categorical: str | None
+    ignore: str | None
+    decimal: Decimal
+    json: bool
+    quiet: bool
+    seed: int
+    jobs: int
+
+
+def _run(options: _Options) -> None:
+    say = Output(options.json, options.quiet)
+    rates = _rates(options.noise)
+    repeats, folds = _folds(options.cv)
+    check_cost(options.d)
+    kinds = _kinds(options.models, options.d)
+    guard_files([options.data], {"--report": options.report})
+    with limit_threads(options.jobs):
         from buttress.model_selection.candidates import Request, takes_class_weight
 
         read = read_data(
-            data,
-            target,
-            missing=missing,
-            categorical=categorical,
-            ignore=ignore,
+            options.data,
+            options.target,
+            missing=options.missing,
+            categorical=options.categorical,
+            ignore=options.ignore,
             folds=folds,
-            decimal=decimal,
+            decimal=options.decimal,
         )
-        weights = class_weights_of(class_weight, read.labels)
+        weights = class_weights_of(options.class_weight, read.labels)
         if weights is not None:
             kinds = [kind for kind in kinds if takes_class_weight(kind)]
-        measure = measure_of(metric, d, "reject" in kinds)
+        measure = measure_of(options.metric, options.d, "reject" in kinds)
         request = Request(
             d=measure.d,
-            seed=seed,
+            seed=options.seed,
             class_weight=weights,
             scoring=measure.scoring(len(read.classes)),
         )
-
+        compile_kinds(kinds, say)
         results = [
-            _judge(read, kinds, rate, repeats, folds, request, str(missing), jobs, say)
+            _judge(
+                read, kinds, rate, repeats, folds, request, str(options.missing), options.jobs, say
+            )
             for rate in rates
         ]
         table = _table(results, measure, 1.0 / (folds - 1))
         _print(say, table, rates, measure.title)
-        if report is not None:
-            from buttress.report import noise_report, write_report
+        if options.report is not None:
+            _write(options, read, table, rates, measure, options.report)
+            say.say(f"wrote {options.report}")
+    about = {
+        "data": str(options.data),
+        "rows": len(read.labels),
+        "classes": read.classes,
+        "cv": {"repetitions": repeats, "folds": folds},
+        "measure": measure.title,
+        "results": _records(table, rates),
+        "report": str(options.report) if options.report else None,
+    }
+    say.result(about)
 
-            titled = {TITLES[kind]: cells for kind, cells in table.items()}
-            page = noise_report(
-                str(data), read.table, read.labels, titled, rates, measure, cv, seed
-            )
-            write_report(page, report)
-            say.say(f"wrote {report}")
-    say.result(
+
+def _write(
+    options: _Options,
+    read: Data,
+    table: dict[str, list[NoiseCell]],
+    rates: list[float],
+    measure: Measure,
+    out: Path,
+) -> None:
+    from buttress.report import noise_report, write_report
+
+    titled = {TITLES[kind]: cells for kind, cells in table.items()}
+    data, cv, seed = str(options.data), options.cv, options.seed
+    page = noise_report(data, read.table, read.labels, titled, rates, measure, cv, seed)
+    write_report(page, out)
+
+
+def _records(table: dict[str, list[NoiseCell]], rates: list[float]) -> list[dict[str, Any]]:
+    return [
         {
-            "data": str(data),
-            "rows": len(read.labels),
-            "classes": read.classes,
-            "cv": {"repetitions": repeats, "folds": folds},
-            "measure": measure.title,
-            "results": [
-                {
-                    "model": kind,
-                    "title": TITLES[kind],
-                    "noise": rate,
-                    "risk": cell.loss.value,
-                    "low": cell.loss.low,
-                    "high": cell.loss.high,
-                    "accuracy": cell.accuracy,
-                    "answered": cell.answered,
-                    "seconds": cell.seconds,
-                }
-                for kind, cells in table.items()
-                for rate, cell in zip(rates, cells, strict=True)
-            ],
-            "report": str(report) if report else None,
+            "model": kind,
+            "title": TITLES[kind],
+            "noise": rate,
+            "risk": cell.loss.value,
+            "low": cell.loss.low,
+            "high": cell.loss.high,
+            "accuracy": cell.accuracy,
+            "answered": cell.answered,
+            "seconds": cell.seconds,
         }
-    )
+        for kind, cells in table.items()
+        for rate, cell in zip(rates, cells, strict=True)
+    ]
 
 
 def _rates(text: str) -> list[float]:

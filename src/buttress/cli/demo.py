@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from buttress.cli._compiled import compile_noise_aware
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import guard_files
 
@@ -50,7 +51,11 @@ def demo(
         from buttress.report import demonstration, write_report
 
         seeds = range(seed, seed + repeats)
-        with watching() as watch, progress("fitting", repeats, say.verbose) as advance:
+        compile_noise_aware(say)
+        with (
+            watching(None if say.talks else False) as watch,
+            progress("fitting", repeats, say.verbose) as advance,
+        ):
             shown = demonstration.run_demonstration(seeds, jobs, advance)
         if watch.summary():
             say.note(watch.summary())

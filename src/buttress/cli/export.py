@@ -1,7 +1,8 @@
-"""``buttress export``: a saved model as ONNX."""
+"""``buttress export``: a saved model as ONNX or JSON."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,35 +14,78 @@ from buttress.cli._inputs import guard_files, load_model
 app = typer.Typer(rich_markup_mode="markdown")
 
 
+class Format(StrEnum):
+    """Kinds of files that `export` writes."""
+
+    onnx = "onnx"
+    json = "json"
+
+
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="A model saved by 'buttress fit' or save().")],
-    onnx: Annotated[Path, typer.Option("--onnx", help="The ONNX file to write.")],
+    onnx: Annotated[
+        Path | None, typer.Option("--onnx", help="The ONNX file to write; the same as --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write.")] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="JSON is for readers without any library.")
+    ] = Format.onnx,
     double: Annotated[
-        bool, typer.Option("--double", help="Take float64 input; float32 if not given.")
+        bool, typer.Option("--double", help="ONNX takes float64 input; float32 if not given.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
     jobs: Jobs = -1,
 ) -> None:
-    """Convert a saved model to ONNX: decision values, labels, and the reject mask.
+    """Convert a saved model: labels, decision values, true probabilities, and the reject mask.
 
     A model of numeric columns takes one matrix "X" with the columns in the model's order; one
     with categories takes every column as an input of its own. Encoding and standardising are
-    part of the graph. --seed is accepted as everywhere; there is nothing random here.
+    part of the graph. --format json writes a list of steps that sixty lines of any language
+    can follow. --seed is accepted as everywhere; there is nothing random here.
 
     **Example:** `buttress export model.skops --onnx model.onnx`
     """
-    guard_files([model], {"--onnx": onnx})
-    from buttress.persistence import to_onnx
-
+    path = _chosen_file(onnx, out, form, double)
+    guard_files([model], {"--onnx" if onnx is not None else "--out": path})
     say = Output(json, quiet)
     with limit_threads(jobs):
         fitted, _ = load_model(model)
-        graph = to_onnx(fitted, onnx, dtype="float64" if double else "float32")
-    inputs = [value.name for value in graph.graph.input]
-    outputs = [value.name for value in graph.graph.output]
-    size = onnx.stat().st_size
-    say.say(f"wrote {onnx}: {size} bytes, inputs {', '.join(inputs)}; outputs {', '.join(outputs)}")
-    say.result({"onnx": str(onnx), "bytes": size, "inputs": inputs, "outputs": outputs})
+        said = (
+            _write_json(fitted, path) if form is Format.json else _write_onnx(fitted, path, double)
+        )
+    size = path.stat().st_size
+    names = "; ".join(f"{name} {', '.join(values)}" for name, values in said.items())
+    say.say(f"wrote {path}: {size} bytes, {names}")
+    say.result({str(form): str(path), "bytes": size} | said)
+
+
+def _chosen_file(onnx: Path | None, out: Path | None, form: Format, double: bool) -> Path:
+    if (onnx is None) == (out is None):
+        raise typer.BadParameter("give the file to write once: --out FILE, or --onnx FILE.")
+    if form is Format.json and (onnx is not None or double):
+        raise typer.BadParameter("--format json goes with --out, and not with --onnx or --double.")
+    path = onnx if onnx is not None else out
+    assert path is not None
+    return path
+
+
+def _write_onnx(model: object, path: Path, double: bool) -> dict[str, list[str]]:
+    from buttress.persistence import to_onnx
+
+    graph = to_onnx(model, path, dtype="float64" if double else "float32").graph
+    return {
+        "inputs": [value.name for value in graph.input],
+        "outputs": [value.name for value in graph.output],
+    }
+
+
+def _write_json(model: object, path: Path) -> dict[str, list[str]]:
+    from buttress.persistence import to_json
+
+    program = to_json(model, path)
+    parts = ["decision", "probabilities"]
+    known = [name for name in parts if program["answer"].get(name) is not None]
+    return {"inputs": program["columns"] or ["X"], "outputs": ["label", *known]}

@@ -82,6 +82,10 @@ def _column(encoder: Any, name: str) -> dict[str, Any]:
         categories = encoder.categories_[name]
         shown = ", ".join(categories[:6]) + (", …" if len(categories) > 6 else "")
         return {"name": name, "kind": "text", "learned": f"{len(categories)} categories: {shown}"}
+    if name in encoder.derived_columns():
+        date = name in encoder.dates_
+        learned = "day, year, week" if date else f"letters, hashed to {encoder.text_size} numbers"
+        return {"name": name, "kind": "date" if date else "free text", "learned": learned}
     learned = "as it is"
     if encoder.scaler_ is not None:
         position = encoder.numeric_.index(name)

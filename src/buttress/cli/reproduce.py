@@ -41,6 +41,10 @@ def reproduce(
     finished: Annotated[
         bool, typer.Option("--finished", help="Compute nothing, report on what is there.")
     ] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Folder with an older report of the experiment: only replace its cells."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -70,32 +74,38 @@ def reproduce(
         raise typer.BadParameter(
             f"{name!r} is not one of {', '.join(experiment_names())}", param_hint="name"
         )
-    groups, cells = _matching(name, cell) if cell else ((), ())
+    cells = _matching(name, cell) if cell else ()
     plan = Plan(
         quick=quick,
-        only=tuple(word.strip() for word in only.split(",")) if only else groups,
+        only=tuple(word.strip() for word in only.split(",")) if only else (),
         cells=cells,
+        words=cell or "",
         repeats=repeats,
         jobs=jobs,
         out=out,
         seed=seed,
         finished=finished,
+        into=into,
         verbose=output.verbose,
     )
     report = run(name, plan)
     _show(report, output)
     output.result(report)
-    if report["failures"]:
-        first = report["failures"][0]
-        failed, done = len(report["failures"]), report["tasks"]
-        raise CommandError(
-            f"{failed} of {done + failed} tasks failed; the first is {first['task']}: "
-            f"{first['reason']}"
-        )
+    _refuse_failures(report)
 
 
-def _matching(name: str, words: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The groups and ids of the cells whose labels have all the words."""
+def _refuse_failures(report: dict[str, Any]) -> None:
+    if not report["failures"]:
+        return
+    first = report["failures"][0]
+    failed, done = len(report["failures"]), report["tasks"]
+    raise CommandError(
+        f"{failed} of {done + failed} tasks failed; the first is {first['task']}: {first['reason']}"
+    )
+
+
+def _matching(name: str, words: str) -> tuple[str, ...]:
+    """The ids of the cells whose labels have all the words."""
     from buttress.experiments import get_experiment
 
     wanted = words.replace(",", " ").lower().split()
@@ -110,8 +120,7 @@ def _matching(name: str, words: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             f"no cell of {name} has the words {words!r}; one that is there: {example!r}",
             param_hint="--cell",
         )
-    groups = tuple(dict.fromkeys(cell.group for cell in found))
-    return groups, tuple(cell.id for cell in found)
+    return tuple(cell.id for cell in found)
 
 
 def _words_of(cell: Any) -> set[str]:

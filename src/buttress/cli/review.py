@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Decimal, DecimalMark, existing_file, guard_files, writable
+from buttress.cli._inputs import Decimal, DecimalMark, existing_file, guard_files
 from buttress.cli._labelled import (
     Categorical,
     Groups,
@@ -22,7 +22,7 @@ from buttress.cli._labelled import (
     make_judge,
     read_labelled,
 )
-from buttress.cli._web import check_listening
+from buttress.cli._web import Files, Host, Port, TokenFile, check_files, check_listening
 
 if TYPE_CHECKING:
     from buttress.review.judges import AuditJudge
@@ -38,46 +38,40 @@ class Order(StrEnum):
     value = "value"
 
 
+Store = Annotated[Path | None, typer.Option(help="Where decisions are kept; DATA.review.sqlite.")]
+Export = Annotated[
+    Path | None, typer.Option(help="Write the corrections made so far to this file, and end.")
+]
+Key = Annotated[str | None, typer.Option(help="Column that identifies a row; else its number.")]
+Top = Annotated[int | None, typer.Option(min=1, help="Rows to review; else all worth a look.")]
+OrderBy = Annotated[Order, typer.Option(help="First the surest errors, or those that matter most.")]
+Every = Annotated[int, typer.Option(min=1, help="Decisions between two refits of the models.")]
+Overlap = Annotated[float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")]
+Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
+
+
 @app.command()
 def review(
     data: Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")],
     target: Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")],
-    store: Annotated[
-        Path | None, typer.Option(help="Where decisions are kept; DATA.review.sqlite.")
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Write the corrections made so far to this file, and end.")
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Column that identifies a row; else its number.")
-    ] = None,
-    files: Annotated[
-        Path | None, typer.Option(help="Folder of the images that a column names.")
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Rows to review; else all worth a look.")
-    ] = None,
-    order: Annotated[
-        Order, typer.Option(help="First the surest errors, or those that matter most.")
-    ] = Order.errors,
-    every: Annotated[
-        int, typer.Option(min=1, help="Decisions between two refits of the models.")
-    ] = 20,
-    overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")
-    ] = 0.1,
+    store: Store = None,
+    export: Export = None,
+    key: Key = None,
+    files: Files = None,
+    top: Top = None,
+    order: OrderBy = Order.errors,
+    every: Every = 20,
+    overlap: Overlap = 0.1,
     witnesses: Witnesses = None,
     groups: Groups = None,
     keep: Keep = None,
     ignore: Ignore = None,
     categorical: Categorical = None,
     decimal: DecimalMark = Decimal.point,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Its port.")] = 8010,
-    token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="File with the token reviewers must know.")
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    host: Host = "127.0.0.1",
+    port: Port = 8010,
+    token_file: TokenFile = None,
+    browser: Browser = True,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -96,11 +90,9 @@ def review(
     - `buttress review patients.csv --target diagnosis --export corrections.csv`
     """
     say = Output(json, quiet)
-    guard_files([data], {"--store": store, "--export": export})
-    if files is not None and not files.is_dir():
-        raise typer.BadParameter(f"{files}: no such directory (--files)")
-    place = writable(store or data.with_name(data.name + ".review.sqlite"))
-    assert place is not None
+    place = store or data.with_name(data.name + ".review.sqlite")
+    guard_files([data, token_file, files], {"--store": place, "--export": export})
+    check_files(files)
     if export is not None:
         _export(existing_file(place, "review"), export, say, data, target)
         return
@@ -121,12 +113,14 @@ def review(
         judge = make_judge(read, witnesses=witnesses, strategy=order, seed=seed, jobs=jobs)
         say.say(f"judging {len(read.labels)} labels of {data}, or taking up the review in {place}")
         room = _make_room(place, data, target, key, read, judge, every, top, overlap, files)
-        address = f"http://{host}:{port}/"
-        say.say(f"review on {address} (Ctrl-C ends it; nothing is lost)")
-        say.result({"address": address, "store": str(place), "rows": len(read.labels)})
-        if browser and not json and not quiet:
-            webbrowser.open(address)
-        run_server(review_app(room, token), host, port)
+
+        def tell(address: str) -> None:
+            say.say(f"review on {address}/ (Ctrl-C ends it; nothing is lost)")
+            say.result({"address": f"{address}/", "store": str(place), "rows": len(read.labels)})
+            if browser and not json and not quiet:
+                webbrowser.open(f"{address}/")
+
+        run_server(review_app(room, token), host, port, started=tell)
 
 
 def _make_room(

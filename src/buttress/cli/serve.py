@@ -8,47 +8,65 @@ from typing import Annotated
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import existing_file, writable
-from buttress.cli._web import check_listening
+from buttress.cli._inputs import existing_file, guard_files, names
+from buttress.cli._web import Files, Host, Port, TokenFile, check_files, check_listening
 
 app = typer.Typer(rich_markup_mode="markdown")
+
+Learn = Annotated[
+    bool, typer.Option("--learn", help="Learn from POST /v1/learn; needs an online model.")
+]
+LearnDir = Annotated[
+    Path | None, typer.Option("--learn-dir", help="Log and checkpoints; MODEL.learn.")
+]
+Review = Annotated[
+    bool, typer.Option("--review", help="Keep refused rows and show them under /review.")
+]
+Store = Annotated[
+    Path | None, typer.Option("--store", help="Where --review keeps them; MODEL.review.sqlite.")
+]
+Training = Annotated[
+    Path | None,
+    typer.Option("--training", help="The table it was trained on, to say why it refuses."),
+]
+Keep = Annotated[
+    str | None, typer.Option("--keep", help="Columns for reviewers, not the model's: id,scan.")
+]
+RefuseBelow = Annotated[
+    float | None, typer.Option(min=0, help="Refuse answers with a smaller margin.")
+]
+Lenient = Annotated[
+    bool, typer.Option("--lenient", help="Ignore extra columns; new categories are unknown.")
+]
+MaxRows = Annotated[int, typer.Option(min=1, help="Rows of one request.")]
+MaxBody = Annotated[int, typer.Option(min=1000, help="Bytes of one request.")]
+MaxWaiting = Annotated[
+    int, typer.Option(min=1, help="Rows that may wait; beyond, 429 and Retry-After.")
+]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a body, an answer.")]
+CheckpointRows = Annotated[int, typer.Option(min=1, help="Rows learned between two checkpoints.")]
 
 
 @app.command()
 def serve(
     model: Annotated[Path, typer.Argument(help="A model saved by 'buttress fit' or save().")],
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Its port.")] = 8000,
-    token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="File with the token requests must carry.")
-    ] = None,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="Learn from POST /v1/learn; needs an online model.")
-    ] = False,
-    learn_dir: Annotated[
-        Path | None, typer.Option("--learn-dir", help="Log and checkpoints; MODEL.learn.")
-    ] = None,
-    review: Annotated[
-        bool, typer.Option("--review", help="Keep refused rows and show them under /review.")
-    ] = False,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Where --review keeps them; MODEL.review.sqlite.")
-    ] = None,
-    refuse_below: Annotated[
-        float | None, typer.Option(min=0, help="Refuse answers with a smaller margin.")
-    ] = None,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Ignore extra columns; new categories are unknown.")
-    ] = False,
-    max_rows: Annotated[int, typer.Option(min=1, help="Rows of one request.")] = 100_000,
-    max_body: Annotated[int, typer.Option(min=1000, help="Bytes of one request.")] = 16_000_000,
-    max_waiting: Annotated[
-        int, typer.Option(min=1, help="Rows that may wait; beyond, 429 and Retry-After.")
-    ] = 200_000,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a body, an answer.")] = 30.0,
-    checkpoint_rows: Annotated[
-        int, typer.Option(min=1, help="Rows learned between two checkpoints.")
-    ] = 10_000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token_file: TokenFile = None,
+    learn: Learn = False,
+    learn_dir: LearnDir = None,
+    review: Review = False,
+    store: Store = None,
+    training: Training = None,
+    files: Files = None,
+    keep: Keep = None,
+    refuse_below: RefuseBelow = None,
+    lenient: Lenient = False,
+    max_rows: MaxRows = 100_000,
+    max_body: MaxBody = 16_000_000,
+    max_waiting: MaxWaiting = 200_000,
+    timeout: Timeout = 30.0,
+    checkpoint_rows: CheckpointRows = 10_000,
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -67,15 +85,20 @@ def serve(
     """
     say = Output(json, quiet)
     existing_file(model, "model file")
+    if token_file is not None:
+        existing_file(token_file, "token file")
+    log = (learn_dir or model.with_suffix(".learn")) if learn else None
+    kept = (store or model.with_suffix(".review.sqlite")) if review else None
+    _check_options(learn_dir, store, files, keep, log=log, review=review)
+    guard_files(
+        [model, token_file, training, files],
+        {"--store": kept, "--learn-dir": log / "log.sqlite" if log and log.is_dir() else log},
+    )
     token = check_listening(host, token_file)
     from buttress.serve.app import make_app
     from buttress.serve.running import run_server
     from buttress.serve.service import Service, Settings
 
-    if learn_dir is not None and not learn:
-        raise typer.BadParameter("--learn-dir needs --learn")
-    if store is not None and not review:
-        raise typer.BadParameter("--store needs --review")
     settings = Settings(
         token=token,
         most_body=max_body,
@@ -84,15 +107,40 @@ def serve(
         timeout=timeout,
         lenient=lenient,
         refuse_below=refuse_below,
-        learn=(learn_dir or model.with_suffix(".learn")) if learn else None,
+        learn=log,
         checkpoint_rows=checkpoint_rows,
-        review=writable(store or model.with_suffix(".review.sqlite")) if review else None,
+        review=kept,
+        training=training,
+        files=files,
+        kept=tuple(names(keep)),
     )
     with limit_threads(jobs):
         service = Service(model, settings)
-        address = f"http://{host}:{port}"
-        say.say(
-            f"serving {service.name} ({service.model.version}) on {address}, see {address}/docs"
-        )
-        say.result({"address": address, "model": service.model.version, "learns": learn})
-        run_server(make_app(service), host, port)
+
+        def tell(address: str) -> None:
+            say.say(
+                f"serving {service.name} ({service.model.version}) on {address}, see {address}/docs"
+            )
+            say.result({"address": address, "model": service.model.version, "learns": learn})
+
+        run_server(make_app(service), host, port, started=tell)
+
+
+def _check_options(
+    learn_dir: Path | None,
+    store: Path | None,
+    files: Path | None,
+    keep: str | None,
+    *,
+    log: Path | None,
+    review: bool,
+) -> None:
+    """Refuse options that would do nothing."""
+    if learn_dir is not None and log is None:
+        raise typer.BadParameter("--learn-dir needs --learn")
+    for option, value in {"--store": store, "--files": files, "--keep": keep}.items():
+        if value is not None and not review:
+            raise typer.BadParameter(f"{option} needs --review")
+    check_files(files)
+    if log is not None and log.exists() and not log.is_dir():
+        raise typer.BadParameter(f"{log}: is a file, expected a directory (--learn-dir)")

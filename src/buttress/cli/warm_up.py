@@ -15,7 +15,9 @@ app = typer.Typer(rich_markup_mode="markdown")
 def warm_up(
     families: Annotated[
         list[str] | None,
-        typer.Argument(help="leaky, ramp, reject, sets, stream, theory, scale; all if none."),
+        typer.Argument(
+            help="leaky, ramp, reject, sets, stream, theory, scale, noise; all if none."
+        ),
     ] = None,
     float32: Annotated[
         bool, typer.Option("--float32", help="Also for features in single precision.")

@@ -20,11 +20,21 @@ _NAMES = (
     "pa-ramp-fig1",
     "pa-ramp-fig2",
     "pa-ramp-fig3",
+    "pa-ramp-banana",
+    "pa-ramp-letters",
+    "pa-ramp-theorem3",
+    "pa-ramp-beyond",
     "lhs-table1",
+    "lhs-table1-fixed",
     "lhs-table2",
     "lhs-fig1",
     "lhs-fig2",
     "lhs-fig3",
+    "lhs-lemma4",
+    "lhs-consistency",
+    "lhs-beyond",
+    "double-ramp-table1",
+    "double-ramp-table2",
     "double-ramp-table3",
     "double-ramp-table4",
     "double-ramp-table5",
@@ -32,14 +42,26 @@ _NAMES = (
     "double-ramp-fig2",
     "double-ramp-fig3",
     "double-ramp-fig4",
+    "double-ramp-starts",
+    "double-ramp-tuning",
+    "double-ramp-sparsity",
+    "double-ramp-beyond",
     "uncertainty-table1",
     "uncertainty-table2",
     "uncertainty-table3",
     "uncertainty-fig1",
+    "uncertainty-fig2",
     "uncertainty-fig3",
     "uncertainty-fig4",
+    "uncertainty-fig5",
     "uncertainty-fig6",
+    "uncertainty-bounds",
+    "uncertainty-splitting",
+    "uncertainty-consistency",
+    "uncertainty-beyond",
     "rademacher-curve",
+    "rademacher-starts",
+    "rademacher-beyond",
 )
 
 __all__ = [
@@ -93,26 +115,40 @@ def reproduce(name: str, plan: Plan | None = None) -> dict[str, Any]:
     dict
         The report, as in the JSON file; ``files`` names what was written.
     """
-    from buttress._files import replacing
-    from buttress.experiments._figures import save_figure
-    from buttress.experiments._runner import report_name, run_experiment, write_report
+    import json
+
+    from buttress.experiments._figures import save_figures
+    from buttress.experiments._reports import merged, write_report
+    from buttress.experiments._runner import report_name, run_experiment
     from buttress.experiments.pages import Markdown, write_page
 
     plan = Plan() if plan is None else plan
     experiment = get_experiment(name)
     report = run_experiment(experiment, plan)
-    stem = report_name(experiment, plan)
-    written = [plan.out / f"{stem}.json", plan.out / f"{stem}.md"]
+    folder, stem = plan.out, report_name(experiment, plan)
+    if plan.into is not None:
+        folder = plan.into
+        stored = json.loads((folder / f"{stem}.json").read_text(encoding="utf-8"))
+        report = merged(experiment, stored, report)
+    written = [folder / f"{stem}.json"]
     write_report(report, written[0])
-    picture = plan.out / f"{stem}.png"
-    if save_figure(experiment, report, picture):
-        written.append(picture)
-    with replacing(written[1], "w") as file:
-        file.write(write_page(report, Markdown(), picture.name if picture in written else None))
+    pictures = save_figures(experiment, report, folder / stem)
+    if plan.into is None:
+        page = write_page(report, Markdown(), pictures)
+        written.append(_written(folder / f"{stem}.md", page))
+    written += pictures
     return report | {"files": [str(path) for path in written]}
 
 
-def write_pages(folder: Path | str) -> list[Path]:
+def _written(path: Path, text: str) -> Path:
+    from buttress._files import replacing
+
+    with replacing(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def write_pages(folder: Path | str, *, draw: bool = True) -> list[Path]:
     """Make the manual's pages from the JSON reports in a folder.
 
     The runs in the reports are judged by the present rules, and the reports rewritten with the
@@ -121,18 +157,22 @@ def write_pages(folder: Path | str) -> list[Path]:
     Parameters
     ----------
     folder : path
-        Holds ``<experiment>.json`` and ``<experiment>.png``.
+        Holds ``<experiment>.json``.
+    draw : bool
+        Draw the figures again too, from the same reports.
 
     Returns
     -------
     list of Path
-        One page per report and ``index.rst``.
+        One page per report, ``errata.rst`` and ``index.rst``.
     """
     import json
 
-    from buttress._files import replacing
-    from buttress.experiments._runner import rejudged, write_report
-    from buttress.experiments.pages import RestructuredText, write_page, write_summary
+    from buttress.experiments._errata import write_errata
+    from buttress.experiments._figures import pictures_of, save_figures
+    from buttress.experiments._index import write_index
+    from buttress.experiments._reports import rejudged, write_report
+    from buttress.experiments.pages import RestructuredText, write_page
 
     folder = Path(folder)
     reports, written = [], []
@@ -140,14 +180,14 @@ def write_pages(folder: Path | str) -> list[Path]:
         path = folder / f"{name}.json"
         if not path.exists():
             continue
-        report = rejudged(get_experiment(name), json.loads(path.read_text(encoding="utf-8")))
+        experiment = get_experiment(name)
+        report = rejudged(experiment, json.loads(path.read_text(encoding="utf-8")))
         write_report(report, path)
         reports.append(report)
-        picture = path.with_suffix(".png")
-        page = write_page(report, RestructuredText(), picture.name if picture.exists() else None)
-        written.append((path.with_suffix(".rst"), page))
-    written.append((folder / "index.rst", write_summary(reports, RestructuredText())))
-    for path, text in written:
-        with replacing(path, "w") as file:
-            file.write(text)
-    return [path for path, _ in written]
+        stem = folder / name
+        pictures = save_figures(experiment, report, stem) if draw else pictures_of(stem)
+        page = write_page(report, RestructuredText(), pictures)
+        written.append(_written(path.with_suffix(".rst"), page))
+    written.append(_written(folder / "errata.rst", write_errata(RestructuredText())))
+    written.append(_written(folder / "index.rst", write_index(reports, RestructuredText())))
+    return written

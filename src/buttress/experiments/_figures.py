@@ -1,71 +1,167 @@
-"""Pictures of experiments, drawn without a screen."""
+"""Pictures of experiments: one style, drawn without a screen, as SVG and as PNG."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from buttress._files import replacing
 from buttress.experiments._model import Experiment
-from buttress.experiments._statistics import UNKNOWN
+from buttress.experiments._reports import values_of
+from buttress.experiments._statistics import AGREES, BETTER, CANNOT_TELL, DIFFERS, UNKNOWN, WORSE
 
-# Categorical colours with enough contrast on white, told apart by the colour-blind too.
-COLOURS = ("#1f5fa8", "#c8552b", "#3a8f4d", "#8a4fa3", "#7a7a7a")
+# Okabe and Ito's colours, told apart with every common kind of colour blindness; the yellow one,
+# which is faint on white, is left out. Lines differ by their dashes and points by their markers
+# too, so that a picture survives a black and white printer.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+GREY = "#6E6E6E"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2)), "-.")
+MARKERS = ("o", "^", "s", "D", "v", "P")
+FORMATS = (".png", ".svg")
+_STYLE: dict[str, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "lines.linewidth": 1.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    # the same file from the same numbers
+    "svg.hashsalt": "buttress",
+    "svg.fonttype": "none",
+}
 
 
-def save_figure(experiment: Experiment, report: Mapping[str, Any], path: Path) -> bool:
-    """Draw the picture of a report; False when matplotlib or anything to draw is missing."""
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the papers' common style."""
+    from matplotlib import rc_context
+
+    settings: Any = _STYLE
+    with rc_context(settings):
+        yield
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Colour and dashes of the line at this place of a legend.
+
+    Examples
+    --------
+    >>> line_style(0)["color"]
+    '#0072B2'
+    """
+    return {"color": COLOURS[place % len(COLOURS)], "ls": DASHES[place % len(DASHES)]}
+
+
+def lettered(axes: Any) -> None:
+    """Put (a), (b), ... before the titles of the panels, as the papers refer to them."""
+    for letter, axis in zip("abcdefghijklmnop", np.ravel(axes), strict=False):
+        title = axis.get_title()
+        axis.set_title("")
+        axis.set_title(f"({letter}) {title}".rstrip(), loc="left")
+
+
+def pictures_of(stem: Path) -> list[Path]:
+    """The pictures of a report that are there."""
+    paths = [stem.with_name(stem.name + ending) for ending in FORMATS]
+    return [path for path in paths if path.exists()]
+
+
+def save_figures(experiment: Experiment, report: Mapping[str, Any], stem: Path) -> list[Path]:
+    """Draw the picture of a report; nothing when matplotlib or anything to draw is missing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        return False
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    values = dict(report["series"])
-    values |= {cell["id"]: cell["values"] for cell in report["cells"]}
+        return []
     if report["tasks"] == 0:
-        return False
-    if experiment.draw is not None:
-        experiment.draw(figure, values)
-    elif not draw_comparison(figure, report):
-        return False
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    return True
+        return []
+    with style():
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        if experiment.draw is not None:
+            experiment.draw(figure, values_of(report))
+        elif not draw_comparison(figure, report):
+            return []
+        written = []
+        for ending in FORMATS:
+            written.append(stem.with_name(stem.name + ending))
+            drawn = io.BytesIO()
+            facts = {"Software": None} if ending == ".png" else {"Date": None, "Creator": None}
+            figure.savefig(drawn, format=ending[1:], dpi=130, metadata=facts)
+            with replacing(written[-1], "wb") as file:
+                file.write(drawn.getvalue())
+    return written
+
+
+# What a point in the picture of a table says: (verdicts, label, colour, marker)
+_KINDS = (
+    ((UNKNOWN,), "protocol unknown", GREY, "x"),
+    ((CANNOT_TELL,), "cannot tell", COLOURS[4], "s"),
+    ((AGREES,), "agrees", COLOURS[0], "o"),
+    ((BETTER, WORSE, DIFFERS), "disagrees", COLOURS[1], "^"),
+)
 
 
 def draw_comparison(figure: Any, report: Mapping[str, Any]) -> bool:
-    """Our means against the printed numbers, one panel per unit, with two standard errors.
-
-    Grey where the paper's protocol is unknown.
-    """
+    """Our means against the printed numbers, one panel per unit, with two standard errors."""
     cells = [c for c in report["cells"] if c["paper"] not in (None, "NA") and c["runs"]]
     cells = [c for c in cells if c["mean"] is not None and c["mean"] == c["mean"]]
     units = list(dict.fromkeys(cell["unit"] for cell in cells))
     if not cells:
         return False
-    axes = figure.subplots(1, len(units), squeeze=False)[0]
-    for axis, unit in zip(axes, units, strict=True):
-        shown = [cell for cell in cells if cell["unit"] == unit]
-        for known, colour in ((False, COLOURS[4]), (True, COLOURS[0])):
-            chosen = [cell for cell in shown if (cell["verdict"] != UNKNOWN) == known]
-            own = 2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float)
-            axis.errorbar(
-                [float(cell["paper"]) for cell in chosen],
-                [cell["mean"] for cell in chosen],
-                yerr=np.nan_to_num(own),
-                xerr=[2 * cell["paper_se"] for cell in chosen],
-                fmt="o",
-                ms=4,
-                lw=0.8,
-                color=colour,
-            )
-        numbers = [float(cell["paper"]) for cell in shown] + [cell["mean"] for cell in shown]
-        ends = [min(numbers), max(numbers)]
-        axis.plot(ends, ends, color=COLOURS[4], lw=0.8, zorder=0)
-        axis.set(xlabel=f"printed {unit}", ylabel=f"ours {unit}")
-        if ends[0] > 0 and ends[1] / ends[0] > 100:
-            axis.set(xscale="log", yscale="log")
+    # Facts about the data differ in scale; one panel says no less than six.
+    rows = 1 if len(units) <= 3 else 2
+    figure.set_size_inches(8, 4.5 if rows == 1 else 6.5)
+    axes = figure.subplots(rows, -(-len(units) // rows), squeeze=False).ravel()
+    for axis, unit in zip(axes, units, strict=False):
+        _draw_unit(axis, [cell for cell in cells if cell["unit"] == unit], unit)
+    for axis in axes[len(units) :]:
+        axis.remove()
     return True
+
+
+def _draw_unit(axis: Any, shown: list[Mapping[str, Any]], unit: str) -> None:
+    others = [cell for cell in shown if not any(cell["verdict"] in kind[0] for kind in _KINDS)]
+    for verdicts, label, colour, marker in _KINDS:
+        chosen = [cell for cell in shown if cell["verdict"] in verdicts]
+        _points(axis, chosen, label, colour, marker)
+    _points(axis, others, "shown, not judged", GREY, "D")
+    numbers = [float(cell["paper"]) for cell in shown] + [cell["mean"] for cell in shown]
+    ends = [min(numbers), max(numbers)]
+    axis.plot(ends, ends, color=GREY, lw=0.8, zorder=0)
+    axis.set(xlabel=f"printed: {unit}", ylabel=f"ours: {unit}")
+    if ends[0] > 0 and ends[1] / ends[0] > 100:
+        axis.set(xscale="log", yscale="log")
+    axis.legend(loc="upper left", handletextpad=0.2)
+
+
+def _points(
+    axis: Any, chosen: list[Mapping[str, Any]], label: str, colour: str, marker: str
+) -> None:
+    if not chosen:
+        return
+    own = np.nan_to_num(2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float))
+    axis.errorbar(
+        [float(cell["paper"]) for cell in chosen],
+        [cell["mean"] for cell in chosen],
+        yerr=own,
+        xerr=np.nan_to_num([2 * (cell["paper_se"] or 0.0) for cell in chosen]),
+        fmt=marker,
+        ms=4,
+        lw=0.8,
+        color=colour,
+        label=label,
+    )

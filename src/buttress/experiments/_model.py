@@ -88,6 +88,8 @@ class Plan:
         Groups to run; all when empty.
     cells : tuple of str
         Ids of the cells to report on; all when empty.
+    words : str
+        The words by which the cells were asked for.
     repeats : int, optional
         Runs per cell instead of the experiment's own number.
     jobs : int
@@ -98,6 +100,9 @@ class Plan:
         Runs with another seed are other runs.
     finished : bool
         Compute nothing: report on what is already there.
+    into : Path, optional
+        A folder with an older report: the cells that this run fills are put into it, the others
+        stay as they are.
     verbose : int
         Show a progress bar.
     """
@@ -105,11 +110,13 @@ class Plan:
     quick: bool = False
     only: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
+    words: str = ""
     repeats: int | None = None
     jobs: int = 1
     out: Path = Path("buttress-results")
     seed: int = 0
     finished: bool = False
+    into: Path | None = None
     verbose: int = 0
 
     @property
@@ -132,6 +139,20 @@ class Check:
     # None where the runs cannot tell
     holds: bool | None
     measured: str
+    # One sentence on what that means, where the numbers do not say it
+    meaning: str = ""
+    # A question of ours: the paper makes no such statement
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns compared run by run: the same splits, the same draws."""
+
+    what: str
+    columns: str
+    difference: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -158,6 +179,14 @@ class Experiment:
         (matplotlib figure, values by key) -> None. Tables have a common picture.
     check : callable, optional
         values by key -> list of Check.
+    fills : callable, optional
+        (task, cell id) -> whether the task gives the cell a value; ``--cell`` then runs these
+        tasks only. Without, it runs those of the cell's group.
+    pairs : callable, optional
+        values by key -> rows of (what, one, other, mean difference, standard error), shown above
+        the table of cells.
+    ours : bool
+        Whether its checks are questions of ours, not statements of the paper.
     version : int
         Raised when the protocol changes; results of another version are not reused.
     """
@@ -171,6 +200,9 @@ class Experiment:
     run: Callable[[Mapping[str, Any], Plan], Values]
     draw: Callable[[Any, Mapping[str, list[Any]]], None] | None = None
     check: Callable[[Mapping[str, list[Any]]], list[Check]] | None = None
+    fills: Callable[[Task, str], bool] | None = None
+    pairs: Callable[[Mapping[str, list[Any]]], list[Pair]] | None = None
+    ours: bool = False
     version: int = 1
 
     @property

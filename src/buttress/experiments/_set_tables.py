@@ -15,6 +15,9 @@ METHODS = ("C-SVM", *_MACHINES, "h = 0", "h = 1")
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 RADII = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 RIDGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+# A machine that is regularised for its numbers' sake only, beside the tuned one.
+UNTUNED = 1e-6
+UNTUNED_METHODS = tuple(f"{method}, ridge 1e-6" for method in _MACHINES)
 # Relative, of a machine that is scored on held-out rows and then forgotten.
 _PRECISION = 1e-8
 
@@ -29,12 +32,9 @@ def error_rates(
     *numbers: int,
 ) -> dict[str, float]:
     """Test error of every method, its width and penalty by the same 5 folds."""
-    from sklearn.model_selection import StratifiedKFold
-
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    splitter = StratifiedKFold(3 if quick else 5, shuffle=True, random_state=seed_of(*numbers))
-    parts = list(splitter.split(X, y))
+    parts = _parts(X, y, quick, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
     costs, radii, ridges = (v[1:4:2] if quick else v for v in (COSTS, RADII, RIDGES))
     models = {"C-SVM": _tuned_svm(costs, widths, X, y, parts)}
@@ -43,6 +43,32 @@ def error_rates(
         search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=parts)
         models[f"h = {h}"] = search.fit(X, y)
     return {name: float(np.mean(models[name].predict(X_test) != y_test)) for name in METHODS}
+
+
+def untuned_rates(
+    X: NDArray[Any],
+    y: NDArray[Any],
+    X_test: NDArray[Any],
+    y_test: NDArray[Any],
+    widths: NDArray[Any],
+    quick: bool,
+    *numbers: int,
+) -> dict[str, float]:
+    """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
+    parts = _parts(X, y, quick, *numbers)
+    widths = np.sort(widths[1:4:2] if quick else widths)
+    models = _tuned_machines((UNTUNED,), widths, X, y, parts)
+    return {
+        name: float(np.mean(models[method].predict(X_test) != y_test))
+        for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
+    }
+
+
+def _parts(X: NDArray[Any], y: NDArray[Any], quick: bool, *numbers: int) -> list[Split]:
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(3 if quick else 5, shuffle=True, random_state=seed_of(*numbers))
+    return list(splitter.split(X, y))
 
 
 def _tuned_svm(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import lettered, line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 
@@ -54,12 +54,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
     for axis, rho in zip(axes, _WIDTHS, strict=True):
-        for colour, name in zip(
-            COLOURS, ("generalised hinge", "double hinge", f"0-d-1 {rho:g}"), strict=False
-        ):
-            axis.plot(values["t"][0], values[name][0], color=colour, label=name.split(" 0.")[0])
+        names = ("generalised hinge", "double hinge", f"0-d-1 {rho:g}")
+        for place, name in enumerate(names):
+            label = "0-d-1 loss" if name.startswith("0-d-1") else name
+            axis.plot(values["t"][0], values[name][0], label=label, **line_style(place))
         axis.set(title=f"rho = {rho:g}", xlabel="y f(x)", ylim=(-0.1, 5))
+    axes[0].set_ylabel("loss")
     axes[0].legend()
+    lettered(axes)
 
 
 EXPERIMENT = Experiment(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments.double_ramp_fig1 import D, zero_d_one
@@ -60,9 +60,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for colour, name in zip(COLOURS, ("0-d-1", *(f"mu = {mu:g}" for mu in _SLOPES)), strict=False):
-        axis.plot(values["t"][0], values[name][0], color=colour, label=name)
-    axis.set(xlabel="y f(x)", title="double ramp loss, d = 0.2, rho = 2")
+    for place, name in enumerate(("0-d-1", *(f"mu = {mu:g}" for mu in _SLOPES))):
+        axis.plot(values["t"][0], values[name][0], label=name, **line_style(place))
+    axis.set(xlabel="y f(x)", ylabel="loss", title="double ramp loss, d = 0.2, rho = 2")
     axis.legend()
 
 

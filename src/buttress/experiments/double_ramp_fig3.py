@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_noisy_band
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, lettered
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments._sampling import seed_of
@@ -87,6 +87,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
                     edgecolors=colour,
                     facecolors=colour if full else "none",
                     lw=0.6,
+                    label=f"y = {label:+d}" if full else None,
                 )
         axis.set_aspect("equal")
     a, b, c = values["direction"][0]
@@ -99,6 +100,8 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         axes[1].plot(ends, (shift - c - a * ends) / b, style, color="black", lw=0.8)
     axes[0].set(title="wrong labels filled", ylim=(0, 1))
     axes[1].set(title="support vectors filled")
+    axes[0].legend(loc="lower right", frameon=True)
+    lettered(axes)
 
 
 EXPERIMENT = Experiment(

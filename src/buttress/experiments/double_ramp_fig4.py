@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_reject_synthetic
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, MARKERS, lettered
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments._sampling import seed_of
@@ -66,8 +66,14 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     axes = figure.subplots(1, 3, sharey=True)
     for axis, name in zip(axes, ("the set", "double ramp", "double hinge"), strict=True):
-        for label, colour in ((-1, COLOURS[0]), (1, COLOURS[1])):
-            axis.scatter(*X[y == label].T, s=6, color=colour)
+        for place, label in enumerate((-1, 1)):
+            axis.scatter(
+                *X[y == label].T,
+                s=8,
+                marker=MARKERS[place],
+                color=COLOURS[place],
+                label=f"y = {label:+d}",
+            )
         axis.set(title=name, ylim=(-5.5, 5.5), xlim=(-10.5, 10.5))
         if name == "the set":
             axis.axvline(0, color="black", lw=0.8)
@@ -77,6 +83,8 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         height = np.array([-6.0, 6.0])
         for shift, style in ((0, "-"), (width, "--"), (-width, "--")):
             axis.plot((shift - c - b * height) / a, height, style, color="black", lw=0.8)
+    axes[0].legend(loc="lower right", frameon=True)
+    lettered(axes)
 
 
 EXPERIMENT = Experiment(

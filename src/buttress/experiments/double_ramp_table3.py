@@ -26,15 +26,20 @@ _PRINTED = """
 """
 
 
-def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     sample = make_reject_synthetic(300, random_state=seed_of(plan.seed, repeat, 3))
     return sample.X, sample.y
 
 
-def _models() -> dict[str, Any]:
+def models() -> dict[str, Any]:
     from sklearn.svm import SVC
 
-    from buttress.classifiers import ChowRejector, DoubleHingeClassifier, DoubleRampClassifier
+    from buttress.classifiers import (
+        ChowRejector,
+        DoubleHingeClassifier,
+        DoubleRampClassifier,
+        GeneralizedHingeClassifier,
+    )
 
     chow = ChowRejector(SVC(kernel="linear", C=2.0), calibration="sigmoid")
     return dict(
@@ -44,6 +49,7 @@ def _models() -> dict[str, Any]:
                 DoubleRampClassifier(kernel="linear", C=2.0),
                 DoubleHingeClassifier(kernel="linear", C=32.0),
                 chow,
+                GeneralizedHingeClassifier(kernel="linear", C=32.0),
             ),
             strict=True,
         )
@@ -66,8 +72,8 @@ EXPERIMENT = table(
             "hinge code is not stated",
         },
     ),
-    _load,
-    _models,
+    load,
+    models,
     (
         "150 points on each side, 10 % of all labels flipped; the printed boxes lost their minus "
         "signs, which are restored. Features as they are.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import GREY, line_style
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -39,9 +39,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for colour, name in zip(COLOURS, ("hinge", "LHS"), strict=False):
-        axis.plot(values["u"][0], values[name][0], color=colour, label=name)
-    axis.axhline(0, color=COLOURS[4], lw=0.6)
+    for place, name in enumerate(("hinge", "LHS")):
+        axis.plot(values["u"][0], values[name][0], label=name, **line_style(place))
+    axis.axhline(0, color=GREY, lw=0.6)
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, DASHES, MARKERS, lettered
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -87,7 +87,8 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     count = len(values["X"])
-    axes = figure.subplots((count + 1) // 2, 2, squeeze=False).ravel()
+    figure.set_size_inches(8, 8)
+    axes = figure.subplots((count + 1) // 2, 2, squeeze=False, sharex=True, sharey=True).ravel()
     line = np.linspace(-6, 6, 2)
     side = np.linspace(-6, 6, 201)
     grid = np.stack(np.meshgrid(side, side), axis=-1)
@@ -101,13 +102,30 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         axis.contour(
             side, side, density[1] - density[0], levels=[0], colors="black", linewidths=0.8
         )
-        for label, colour in ((-1, COLOURS[0]), (1, COLOURS[1])):
-            axis.scatter(*X[y == label].T, s=10, color=colour)
-        for name, style in (("smallest margin", "--"), ("product of margins", "-.")):
+        for place, label in enumerate((-1, 1)):
+            axis.scatter(
+                *X[y == label].T,
+                s=16,
+                marker=MARKERS[place],
+                color=COLOURS[place],
+                label=f"y = {label:+d}",
+            )
+        for place, name in enumerate(("smallest margin", "product of margins"), start=2):
             angle = values[name][k]
-            axis.plot(-np.sin(angle) * line, np.cos(angle) * line, style, color=COLOURS[2], lw=1)
-        axis.set(xlim=(-6, 6), ylim=(-6, 6))
+            text = "SVM margin (6)" if name == "smallest margin" else "LHS margin (7)"
+            axis.plot(
+                -np.sin(angle) * line,
+                np.cos(angle) * line,
+                ls=DASHES[place - 1],
+                color=COLOURS[place],
+                label=text,
+            )
+        axis.plot([], [], color="black", lw=0.8, label="Bayes rule")
+        apart = _turn(values["smallest margin"][k], values["product of margins"][k])
+        axis.set(title=f"{apart:.1f} degrees apart", xlim=(-6, 6), ylim=(-6, 6))
         axis.set_aspect("equal")
+    lettered(axes[:count])
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 
 
 EXPERIMENT = Experiment(
@@ -118,8 +136,8 @@ EXPERIMENT = Experiment(
         "Three normal distributions of variance 0.6 per class, centres N((1.8, -1.8), I) and "
         "N((-1.8, 1.8), I), ten rows per class, redrawn until a line through the origin "
         "separates them; four panels.",
-        "Both margins by search over 36,000 directions. Black: Bayes boundary; dashed: largest "
-        "smallest margin; dash-dotted: largest product of margins.",
+        "Both margins by search over 36,000 directions: (6), the largest smallest margin, and (7), "
+        "the largest product of margins.",
     ),
     cells=(),
     tasks=_tasks,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import GREY, line_style
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -39,9 +39,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     u = np.array(values["u"][0])
-    axis.plot(u, 1 - u, color=COLOURS[4], lw=0.8)
-    for colour, name in zip(COLOURS, (*(f"r = {r:g}" for r in _POWERS), "LHS"), strict=False):
-        axis.plot(u, values[name][0], color=colour, label=name)
+    axis.plot(u, 1 - u, color=GREY, lw=0.8, label="1 - u")
+    for place, name in enumerate((*(f"r = {r:g}" for r in _POWERS), "LHS")):
+        axis.plot(u, values[name][0], label=name, **line_style(place))
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_mixture
-from buttress.experiments._claims import always, cases
+from buttress.experiments._claims import always, cases, gap
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
@@ -18,8 +18,8 @@ from buttress.experiments._lhs import (
     fit_svm,
     package_width,
 )
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, seed_of
+from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
+from buttress.experiments._sampling import Split, generator, seed_of
 
 _BAYES = {1: 0.1113, 2: 0.1151, 3: 0.1348}
 # example n, then LHS and SVM with the linear kernel, LHS and SVM with the Gaussian: error (se)
@@ -100,15 +100,40 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     seeds = seed_of(plan.seed, example, n, repeat, 1), seed_of(plan.seed, example, n, repeat, 2)
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
+    found = error_rates(train, test, random, balanced_parts(train.y, plan.seed, repeat), plan.quick)
+    return {f"{example}/{n}/{key}": error for key, error in found.items()}
+
+
+def error_rates(
+    train: Any, test: Any, random: np.random.Generator, parts: list[Split], quick: bool
+) -> dict[str, float]:
+    """Test error of both learners with both kernels, by ``kernel/learner``."""
     width = package_width(train.X, random)
-    parts = balanced_parts(train.y, plan.seed, repeat)
-    values: Values = {}
+    errors = {}
     for kernel in KERNELS:
         for learner, fit in (("LHS", fit_lhs), ("SVM", fit_svm)):
-            model, _ = fit(train.X, train.y, parts, kernel, width, plan.quick)
-            error = 1 - model.score(test.X, test.y)
-            values[f"{example}/{n}/{kernel}/{learner}"] = error
-    return values
+            model, _ = fit(train.X, train.y, parts, kernel, width, quick)
+            errors[f"{kernel}/{learner}"] = 1 - model.score(test.X, test.y)
+    return errors
+
+
+def paired(values: Mapping[str, list[Any]], cases_of: Mapping[str, str]) -> list[Pair]:
+    """LHS minus SVM, in points, on the same draws."""
+    pairs = []
+    for what, key in cases_of.items():
+        one, other = values.get(f"{key}/LHS"), values.get(f"{key}/SVM")
+        if one and other:
+            difference, error = gap(one, other)
+            pairs.append(Pair(what, "LHS - SVM (points)", 100 * difference, 100 * error))
+    return pairs
+
+
+def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
+    keys = {
+        f"Example {example}, n = {n}, {kernel}": f"{example}/{n}/{kernel}"
+        for example, n, kernel in product((1, 2, 3), (50, 90, 200, 900), KERNELS)
+    }
+    return paired(values, keys)
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -152,4 +177,5 @@ EXPERIMENT = Experiment(
     tasks=_tasks,
     run=_run,
     check=_check,
+    pairs=_pairs,
 )

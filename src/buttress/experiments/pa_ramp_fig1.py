@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, lettered
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments.pa_ramp_table1 import PAPER
 
@@ -42,6 +42,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         axis.plot(values["z"][0], values[key][0], color=COLOURS[0])
         axis.set(title=title, xlabel="y f(x)")
     left.set_ylabel("loss")
+    lettered((left, right))
 
 
 EXPERIMENT = Experiment(

@@ -6,41 +6,42 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import lettered, line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments.pa_ramp_table1 import PAPER
-from buttress.experiments.pa_ramp_table2 import SETS, load
+from buttress.experiments.pa_ramp_table2 import LEARNERS, SETS, candidates, chosen, load
 
 _STEPS = 40
-
-
-def _learners() -> dict[str, Any]:
-    from buttress.classifiers import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
-
-    kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
-    return {
-        "Perceptron": KernelPerceptron(**kernel),
-        "Pegasos": KernelPegasos(alpha=1e-2, **kernel),
-        "NORMA": Norma(eta=1e-1, alpha=1e-2, tau=1e-4, **kernel),
-        "PA-RAMP": PARampClassifier(s=-0.75, **kernel),
-    }
+_ORDERS = 3
+_LEARNERS = LEARNERS[:4]
 
 
 def _tasks(plan: Plan) -> list[Task]:
     names = ["wdbc"] if plan.quick else list(SETS)
-    return [Task(name, name, {"name": name}) for name in names]
+    return [
+        Task(f"{name}/{order}", name, {"name": name, "order": order})
+        for order in range(plan.runs(_ORDERS, 2))
+        for name in names
+    ]
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name = arguments["name"]
+    name, number = arguments["name"], arguments["order"]
     X, y = load(name, 300 if plan.quick else None)
-    order = generator(plan.seed).permutation(len(y))
+    order = generator(plan.seed, number).permutation(len(y))
     X, y = X[order], y[order]
+    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(y))
     ends = np.unique(np.geomspace(min(20, len(y)), len(y), _STEPS).astype(int))
     values: Values = {f"{name}/seen": ends}
-    for learner, model in _learners().items():
+    for learner in _LEARNERS:
+        models = candidates(learner, number, plan.quick)
+        if learner == "Pegasos":
+            # rows come in order here: each is predicted before it is learnt from
+            models = [model.set_params(sampling="in_order") for model in models]
+        model = clone(chosen(models, X[:held], y[:held], generator(plan.seed, number, 2)))
         wrong = []
         for start, end in zip([0, *ends], ends, strict=False):
             model.partial_fit(X[start:end], y[start:end], classes=[-1, 1])
@@ -54,27 +55,44 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     for name, title in SETS.items():
         if f"{name}/PA-RAMP" not in values:
             continue
-        curve = values[f"{name}/PA-RAMP"][0]
-        text = f"{curve[0]:.3f} to {curve[-1]:.3f}"
-        statement = f"PA-RAMP's misclassification rate falls along the stream ({title})"
-        checks.append(Check(statement, curve[-1] < curve[0], text))
+        curves = np.array(values[f"{name}/PA-RAMP"], dtype=float)
+        first, last = curves[:, 0], curves[:, -1]
+        checks.append(
+            Check(
+                f"PA-RAMP's misclassification rate falls along the stream ({title})",
+                bool(np.all(last < first)),
+                f"{first.mean():.3f} to {last.mean():.3f}, mean of {len(curves)} orders; the last "
+                f"rate lies between {last.min():.3f} and {last.max():.3f}",
+            )
+        )
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     shown = [name for name in SETS if f"{name}/seen" in values]
-    axes = figure.subplots(1, len(shown), squeeze=False)[0]
-    for axis, name in zip(axes, shown, strict=True):
-        for colour, learner in zip(COLOURS, _learners(), strict=False):
-            axis.plot(
-                values[f"{name}/seen"][0],
-                values[f"{name}/{learner}"][0],
-                color=colour,
-                label=learner,
+    figure.set_size_inches(9, 6 if len(shown) > 2 else 4)
+    axes = figure.subplots(2 if len(shown) > 2 else 1, -(-len(shown) // 2) or 1, squeeze=False)
+    axes = axes.ravel()
+    for axis, name in zip(axes, shown, strict=False):
+        seen = values[f"{name}/seen"][0]
+        for place, learner in enumerate(_LEARNERS):
+            curves = 100 * np.array(values[f"{name}/{learner}"], dtype=float)
+            style = line_style(place)
+            axis.plot(seen, curves.mean(axis=0), label=learner, **style)
+            axis.fill_between(
+                seen, curves.min(axis=0), curves.max(axis=0), color=style["color"], alpha=0.15, lw=0
             )
-        axis.set(title=SETS[name], xlabel="rows seen", xscale="log")
-    axes[0].set_ylabel("misclassification rate so far")
-    axes[-1].legend(fontsize=7)
+        axis.set(title=SETS[name], xlabel="rows seen", xscale="log", ylim=(0, None))
+    for axis in axes[::3]:
+        axis.set_ylabel("misclassified so far (%)")
+    lettered(axes[: len(shown)])
+    for axis in axes[len(shown) :]:
+        axis.remove()
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        loc="lower right" if len(shown) > 2 else "upper right",
+        bbox_to_anchor=(0.97, 0.12) if len(shown) > 2 else None,
+    )
 
 
 EXPERIMENT = Experiment(
@@ -82,14 +100,16 @@ EXPERIMENT = Experiment(
     title="PA-RAMP, Figure 2: mistakes along the stream",
     paper=PAPER,
     protocol=(
-        "One pass over each set in random order, features standardised, kernel exp(-||x-z||^2).",
+        "One pass over each set in each of 3 random orders, features standardised, kernel "
+        "exp(-||x-z||^2). Lines are means over the orders, bands their range.",
         "The share of rows misclassified before they were learnt from, at 40 points.",
-        "Fixed parameters (s = -0.75; lambda = 0.01; eta = 0.1, tau = 1e-4): the paper does not "
-        "say which were used for the figure.",
+        "Parameters as in Table 2, by 5-fold cross-validation on the first 1000 rows of the order "
+        "(10 % of Breast Cancer); Pegasos takes the rows in order.",
     ),
     cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,
     check=_check,
+    version=2,
 )

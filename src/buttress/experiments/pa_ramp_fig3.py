@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import lettered, line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments.pa_ramp_table1 import PAPER
 
@@ -52,10 +52,11 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
     for axis, s in zip(axes, _SLOPES, strict=True):
-        axis.plot(values["b"][0], values[f"psi {s:g}"][0], color=COLOURS[0], label="transform")
-        axis.plot([0, 1], [0, 1], ":", color=COLOURS[1], label="convex hull")
+        axis.plot(values["b"][0], values[f"psi {s:g}"][0], label="transform", **line_style(0))
+        axis.plot([0, 1], [0, 1], label="convex hull", **line_style(1))
         axis.set(title=f"s = {s:g}", xlabel="b")
     axes[0].legend()
+    lettered(axes)
 
 
 EXPERIMENT = Experiment(

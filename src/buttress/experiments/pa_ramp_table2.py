@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -22,6 +23,10 @@ from buttress.experiments._sampling import (
 from buttress.experiments.pa_ramp_table1 import PAPER
 
 LEARNERS = ("Perceptron", "Pegasos", "NORMA", "PA-RAMP", "PA")
+# The batch method that the paper names and does not run, and where its full fit is affordable.
+BATCH = "CCCP"
+_BATCH_SETS = _TIMED_SETS = ("wdbc", "banana_ida", "occupancy")
+_TIMED = (*LEARNERS[:4], BATCH)
 NOISE = (0.0, 0.05, 0.10)
 SETS = {
     "wdbc": "Breast Cancer",
@@ -64,12 +69,10 @@ adult 0.1 72.10 0.29 12664.4 118.5 83.30 0.25 23996.2 260.0
     81.11 3.50 23962.2 17350.7 83.09 0.33 19588.2 1374.8
 """
 
-_UNKNOWN = {
-    "wdbc": "the paper's preprocessing of this set cannot be determined: no combination of "
-    "z-scores, min-max or unit rows with widths 1, 1/2, 1/30, 1/60 gives its accuracies and "
-    "support vector counts together",
-}
 _REMARKS = {
+    "wdbc": "z-scores and width 1, as the text says. Tried without success: min-max and unit rows, "
+    "widths 1/2, 1/30, 1/60; none gives the accuracies and the support vector counts together. The "
+    "paper counts 32 features where the file has 30, an identifier and the label",
     "letter": "with z-scores and width 1, as the paper says, the kernel matrix is nearly the "
     "identity; the paper's support vector counts lie between those for width 1 and 1/2",
     "adult": "the paper does not say how the eight text columns were coded; alphabetical codes "
@@ -94,8 +97,10 @@ def _cells() -> tuple[Cell, ...]:
         words = words_of_all[start : start + 18]
         name, noise = words[0], float(words[1])
         numbers = iter(words[2:])
-        for learner in LEARNERS:
+        for learner in (*LEARNERS, BATCH):
             printed = [next(numbers, None) for _ in range(4)]
+            if learner == BATCH and name not in _BATCH_SETS:
+                continue
             for what, value, spread in (
                 ("accuracy", printed[0], printed[1]),
                 ("SVs", printed[2], printed[3]),
@@ -116,11 +121,27 @@ def _cells() -> tuple[Cell, ...]:
                         better="higher" if what == "accuracy" else None,
                         unit="accuracy (%)" if what == "accuracy" else "support vectors",
                         scale=100.0 if what == "accuracy" else 1.0,
-                        unknown=_UNKNOWN.get(name, "") if value else "",
                         remark=_REMARKS.get(name, _REMARKS.get(learner, "")),
                     )
                 )
-    return tuple(cells)
+    return (*cells, *_timed_cells())
+
+
+def _timed_cells() -> tuple[Cell, ...]:
+    return tuple(
+        Cell(
+            f"{name}/{noise:g}/{learner}/microseconds",
+            name,
+            {
+                "data": SETS[name],
+                "noise": f"{noise:.0%}",
+                "learner": learner,
+                "quantity": "prediction (us per row)",
+            },
+            unit="prediction (us per row)",
+        )
+        for name, noise, learner in product(_TIMED_SETS, (0.0, 0.1), _TIMED)
+    )
 
 
 def _tasks(plan: Plan) -> list[Task]:
@@ -130,17 +151,46 @@ def _tasks(plan: Plan) -> list[Task]:
         else ("banana_ida", "wdbc", "occupancy", "letter", "adult")
     )
     noise = (0.1,) if plan.quick else NOISE
-    return [
-        Task(f"{name}/{rate:g}/{repeat}", name, {"name": name, "noise": rate, "repeat": repeat})
-        for name, repeat, rate in product(names, range(plan.runs(5, 2)), noise)
-    ]
+    tasks = []
+    for kind, runs in (
+        ("online", plan.runs(5, 2)),
+        ("batch", plan.runs(5)),
+        ("time", plan.runs(3)),
+    ):
+        for name, repeat, rate in product(names, range(runs), noise):
+            if kind == "batch" and name not in _BATCH_SETS:
+                continue
+            if kind == "time" and (name not in _TIMED_SETS or rate == 0.05):
+                continue
+            key = f"{name}/{rate:g}/{repeat}"
+            arguments = {"name": name, "noise": rate, "repeat": repeat, "kind": kind}
+            tasks.append(Task(key if kind == "online" else f"{kind}/{key}", name, arguments))
+    return tasks
+
+
+def _fills(task: Task, cell: str) -> bool:
+    name, noise, learner, quantity = cell.split("/")
+    kind = "time" if quantity == "microseconds" else "batch" if learner == BATCH else "online"
+    wanted = task.arguments
+    return (name, float(noise), kind) == (wanted["name"], wanted["noise"], wanted["kind"])
 
 
 def candidates(learner: str, seed: int, quick: bool = False) -> list[Any]:
     """The unfitted learners of the paper's grid, all with the kernel exp(-||x - z||^2)."""
-    from buttress.classifiers import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
+    from buttress.classifiers import (
+        KernelPegasos,
+        KernelPerceptron,
+        Norma,
+        PARampClassifier,
+        RampClassifier,
+    )
 
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
+    if learner == BATCH:
+        return [
+            RampClassifier(C=cost, s=s, fit_intercept=False, tol=1e-4, **kernel)
+            for cost, s in product((0.1, 1.0, 10.0), (-1.0,) if quick else (-1.0, -0.25))
+        ]
     alphas = (1e-2,) if quick else (1e-3, 1e-2, 1e-1, 1.0)
     if learner == "Perceptron":
         return [KernelPerceptron(**kernel)]
@@ -197,7 +247,8 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     noisy = flip_labels(y[train], noise, random_state=seed)
     held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(train))
     values: Values = {}
-    for learner in LEARNERS:
+    kind = arguments["kind"]
+    for learner in {"online": LEARNERS, "batch": (BATCH,), "time": _TIMED}[kind]:
         # The rows are in random order already, so the first ones are a random hold-out.
         model = chosen(
             candidates(learner, seed, plan.quick),
@@ -206,23 +257,37 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
             generator(plan.seed, repeat, 2),
         )
         model.fit(X[train], noisy)
-        values[f"{name}/{noise:g}/{learner}/accuracy"] = model.score(X[test], y[test])
-        values[f"{name}/{noise:g}/{learner}/SVs"] = len(model.support_)
+        key = f"{name}/{noise:g}/{learner}"
+        if kind == "time":
+            values[f"{key}/microseconds"] = _prediction_time(model, X[test])
+            continue
+        values[f"{key}/accuracy"] = model.score(X[test], y[test])
+        values[f"{key}/SVs"] = len(model.support_)
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
-    for rival in ("Pegasos", "NORMA"):
-        keys = {
-            f"{SETS[name]} {noise:.0%}": (
-                f"{name}/{noise:g}/PA-RAMP/SVs",
-                f"{name}/{noise:g}/{rival}/SVs",
-            )
-            for name, noise in product(SETS, NOISE)
-        }
-        if found := cases(values, keys):
-            checks.append(always(f"PA-RAMP stores fewer support vectors than {rival}", found))
+def _prediction_time(model: Any, X: NDArray[Any]) -> float:
+    """Processor time of the decision values in microseconds per row, the best of five."""
+    spent = []
+    for _ in range(6):
+        start = time.process_time()
+        model.decision_function(X)
+        spent.append(time.process_time() - start)
+    # the first call may load compiled code
+    return 1e6 * min(spent[1:]) / len(X)
+
+
+def _keys(one: str, other: str, quantity: str, noise: tuple[float, ...]) -> dict[str, Any]:
+    return {
+        f"{SETS[name]} {rate:.0%}": (
+            f"{name}/{rate:g}/{one}/{quantity}",
+            f"{name}/{rate:g}/{other}/{quantity}",
+        )
+        for name, rate in product(SETS, noise)
+    }
+
+
+def _growth(values: Mapping[str, list[Any]]) -> Check | None:
     growth = {
         learner: [
             float(np.mean(values[f"{name}/0.1/{learner}/SVs"]))
@@ -232,27 +297,59 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         ]
         for learner in LEARNERS[:4]
     }
-    if all(growth.values()):
-        typical = {learner: float(np.median(ratios)) for learner, ratios in growth.items()}
-        others = [ratio for learner, ratio in typical.items() if learner != "PA-RAMP"]
-        checks.append(
-            Check(
-                "as noise grows others store more support vectors, PA-RAMP is more stable",
-                typical["PA-RAMP"] < min(others) and min(others) > 1,
-                "support vectors at 10 % over those at 0 %, median of the sets: "
-                + ", ".join(f"{learner} {ratio:.2f}" for learner, ratio in typical.items()),
-            )
-        )
+    if not all(growth.values()):
+        return None
+    typical = {learner: float(np.median(ratios)) for learner, ratios in growth.items()}
+    others = [ratio for learner, ratio in typical.items() if learner != "PA-RAMP"]
+    return Check(
+        "as noise grows others store more support vectors, PA-RAMP is more stable",
+        typical["PA-RAMP"] < min(others) and min(others) > 1,
+        "support vectors at 10 % over those at 0 %, median of the sets: "
+        + ", ".join(f"{learner} {ratio:.2f}" for learner, ratio in typical.items()),
+    )
+
+
+def _comparable(values: Mapping[str, list[Any]], noise: float) -> Check | None:
+    """Within a point of the best of the others: the paper does not say what comparable is."""
+    found = []
+    for name in SETS:
+        columns = [values.get(f"{name}/{noise:g}/{rival}/accuracy") for rival in LEARNERS[:3]]
+        own = values.get(f"{name}/{noise:g}/PA-RAMP/accuracy")
+        if own is None or not all(columns):
+            continue
+        best = max((column for column in columns if column), key=lambda runs: float(np.mean(runs)))
+        found.append((SETS[name], [value - 0.01 for value in best], own))
+    if not found:
+        return None
+    return always(
+        f"PA-RAMP is comparable to the best of the others (less than a point below) with "
+        f"{noise:.0%} of noise",
+        found,
+    )
+
+
+def _less(
+    values: Mapping[str, list[Any]], text: str, quantity: str, noise: tuple[float, ...]
+) -> list[Check]:
+    found = {
+        rival: cases(values, _keys("PA-RAMP", rival, quantity, noise))
+        for rival in ("Pegasos", "NORMA")
+    }
+    return [always(f"{text} {rival}", both) for rival, both in found.items() if both]
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks: list[Check | None] = []
+    checks += _less(values, "PA-RAMP stores fewer support vectors than", "SVs", NOISE)
+    checks.append(_growth(values))
     for noise in NOISE:
-        keys = {
-            f"{SETS[name]}": (f"{name}/{noise:g}/Perceptron/accuracy",
-                              f"{name}/{noise:g}/PA-RAMP/accuracy")
-            for name in SETS
-        }  # fmt: skip
-        if found := cases(values, keys):
+        if found := cases(values, _keys("Perceptron", "PA-RAMP", "accuracy", (noise,))):
             text = f"PA-RAMP is more accurate than the Perceptron with {noise:.0%} of noise"
             checks.append(always(text, found))
-    return checks
+        checks.append(_comparable(values, noise))
+    text = "PA-RAMP spends less time while predicting than"
+    checks += _less(values, text, "microseconds", (0.0, 0.1))
+    return [check for check in checks if check is not None]
 
 
 EXPERIMENT = Experiment(
@@ -274,11 +371,16 @@ EXPERIMENT = Experiment(
         "learning rate has no effect without a bias.",
         "One pass in random order. Pegasos draws its rows with replacement, and counts distinct "
         "support vectors: only this fits the printed counts.",
-        "Plain PA (no ramp, s = -infinity) is ours; the paper does not print it.",
+        "Plain PA (no ramp, s = -infinity) is ours; the paper does not print it. CCCP, the batch "
+        "method for the same loss (no bias, C in 0.1, 1, 10 and s in -1, -0.25 by the same "
+        "hold-out, solved to 1e-4), is ours too, on the three smaller sets.",
+        "Prediction time: processor time of the decision values of the test rows, best of five "
+        "calls, one thread, first 3 splits of the same sets.",
         "The paper prints standard deviations over 5 splits.",
     ),
     cells=_cells(),
     tasks=_tasks,
     run=_run,
     check=_check,
+    fills=_fills,
 )

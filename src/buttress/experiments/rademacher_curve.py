@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import load_dataset
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator, standardised
 from buttress.kernels import make_kernel, resolve_gamma
@@ -92,18 +92,20 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, shown, strict=True):
         norms = np.array(values[f"{name}/W"][0])
-        for colour, slope in zip(COLOURS, _SLOPES, strict=False):
+        for place, slope in enumerate(_SLOPES):
             if f"{name}/{slope:g}/penalty" not in values:
                 continue
             mean = np.array(values[f"{name}/{slope:g}/penalty"][0], dtype=float)
             error = np.array(values[f"{name}/{slope:g}/error"][0], dtype=float)
-            axis.plot(norms, mean, color=colour, label=f"gamma = {slope:g}")
-            axis.fill_between(norms, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.2)
+            style = line_style(place)
+            axis.plot(norms, mean, label=f"gamma = {slope:g}", **style)
+            low, high = mean - 2 * error, mean + 2 * error
+            axis.fill_between(norms, low, high, color=style["color"], alpha=0.2, lw=0)
             bound = values[f"{name}/{slope:g}/bound"][0]
         axis.plot(norms, bound, ":", color="black", label="trace bound")
         axis.set(xscale="log", yscale="log", title=name, xlabel="W", ylim=(1e-3, 20))
     axes[0].set_ylabel("penalty")
-    axes[0].legend(fontsize=7)
+    axes[0].legend(loc="lower right")
 
 
 EXPERIMENT = Experiment(

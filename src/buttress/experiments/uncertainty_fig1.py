@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, MARKERS
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -67,14 +67,20 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
-    for label, name, colour in ((1, "positive", COLOURS[1]), (-1, "negative", COLOURS[0])):
-        axis.scatter(*X[y == label].T, s=8, color=colour)
+    for label, name, colour, marker in (
+        (1, "positive", COLOURS[1], MARKERS[0]),
+        (-1, "negative", COLOURS[0], MARKERS[1]),
+    ):
+        axis.scatter(*X[y == label].T, s=12, color=colour, marker=marker, label=f"{name} rows")
         axis.fill(*np.array(values[f"{name} set"][0]).T, color=colour, alpha=0.25)
-    axis.plot(*np.array(values["nearest"][0]).T, "o-", color="black", ms=4, lw=0.8)
+    axis.plot(
+        *np.array(values["nearest"][0]).T, "o-", color="black", ms=4, lw=0.8, label="nearest points"
+    )
     w, b = values["line"][0][:2], values["line"][0][2]
     height = np.array([X[:, 1].min(), X[:, 1].max()])
-    axis.plot((-b - w[1] * height) / w[0], height, "--", color="black")
+    axis.plot((-b - w[1] * height) / w[0], height, "--", color="black", label="boundary")
     axis.set_aspect("equal")
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 EXPERIMENT = Experiment(

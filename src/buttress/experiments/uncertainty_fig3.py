@@ -7,23 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import COLOURS, lettered
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
 
+_RADIUS = 1.5
+
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.losses import TruncatedQuadratic
-    from buttress.theory.uncertainty_sets import UncertaintySet
+    from buttress.theory import EllipsoidLevels, UncertaintySet, revise_uncertainty_set
 
     random = generator(plan.seed, 7)
     points = random.standard_normal((40, 2)) @ np.array([[1.2, 0.7], [0.0, 0.5]]) + [1.0, 0.5]
-    # a prior guess of mean and covariance that does not fit the sample
+    # means and covariances from elsewhere, which do not fit the sample
+    means = np.array([1.6, -0.6]), np.array([-1.5, -1.0])
+    covariances = np.diag([0.45, 1.1]), np.eye(2)
+    levels = [
+        EllipsoidLevels(mean, np.linalg.inv(covariance))
+        for mean, covariance in zip(means, covariances, strict=True)
+    ]
+    loss = revise_uncertainty_set(levels[0], levels[1], 40, 40, means=means)
     turn = np.linspace(0, 2 * np.pi, 181)
-    ellipse = np.array([1.6, -0.6]) + np.stack([1.0 * np.cos(turn), 1.6 * np.sin(turn)], axis=1)
-    revised = UncertaintySet(points, TruncatedQuadratic(), 1.0)
-    return {"points": points, "original": ellipse, "revised": revised.boundary(180)}
+    circle = _RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ellipse = means[0] + circle @ np.sqrt(covariances[0])
+    # The revised set bounds the sum of squared weights; sample points within the same Mahalanobis
+    # radius have sums up to (1 + radius^2) / 40.
+    squares = (1 + _RADIUS**2) / 40
+    level = loss.b1 + loss.b2 * 80 * squares
+    revised = UncertaintySet(points, loss, level, n_samples=80)
+    weights = revised.weights(np.array([1.0, 0.0]))
+    return {
+        "points": points,
+        "original": ellipse,
+        "revised": revised.boundary(180),
+        "squares": float(weights @ weights),
+        "allowed": squares,
+    }
 
 
 def _outside(boundary: Any, points: Any) -> float:
@@ -46,16 +66,23 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             float(np.linalg.norm(centre)) < 0.5,
             f"its centre is {np.linalg.norm(centre):.2f} from the sample mean",
         ),
+        Check(
+            "the revision of an ellipsoid bounds the sum of squared weights (Example 5)",
+            abs(values["squares"][0] - values["allowed"][0]) < 1e-6,
+            f"{values['squares'][0]:.6f} at a boundary point, {values['allowed'][0]:.6f} allowed",
+        ),
     ]
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharex=True, sharey=True)
     for axis, name in zip(axes, ("original", "revised"), strict=True):
-        axis.scatter(*np.array(values["points"][0]).T, s=8, color=COLOURS[1])
-        axis.fill(*np.array(values[name][0]).T, color=COLOURS[0], alpha=0.25)
+        axis.scatter(*np.array(values["points"][0]).T, s=12, color=COLOURS[1], label="sample")
+        axis.fill(*np.array(values[name][0]).T, color=COLOURS[0], alpha=0.3, label=f"{name} set")
         axis.set(title=f"{name} set")
         axis.set_aspect("equal")
+    axes[0].legend(loc="upper left")
+    lettered(axes)
 
 
 EXPERIMENT = Experiment(
@@ -63,9 +90,10 @@ EXPERIMENT = Experiment(
     title="Uncertainty sets, Figure 3: revision of a set",
     paper=PAPER,
     protocol=(
-        "40 points of one class. Left: an ellipsoid from a prior mean and covariance. Right: the "
-        "set of the truncated quadratic loss at level 1, which is what Example 5 revises "
-        "ellipsoids to (weights with a bounded sum of squares).",
+        "40 points of one class. Left: an ellipsoid of Mahalanobis radius 1.5 from a mean and a "
+        "covariance that come from elsewhere. Right: that ellipsoid revised as in Example 5 (and "
+        "one of the other class, 40 rows, which enters the loss), at the level that allows sample "
+        "points of the same Mahalanobis radius.",
         "The paper's data for this figure are not given.",
     ),
     cells=(),
@@ -73,4 +101,5 @@ EXPERIMENT = Experiment(
     run=_run,
     draw=_draw,
     check=_check,
+    version=2,
 )

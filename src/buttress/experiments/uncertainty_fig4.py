@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS
+from buttress.experiments._figures import GREY, line_style
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -46,10 +46,10 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for colour, name in zip(COLOURS, ("h = 1", "h = 0"), strict=False):
-        axis.plot(values["z"][0], values[name][0], color=colour, label=name)
+    for place, name in enumerate(("h = 1", "h = 0")):
+        axis.plot(values["z"][0], values[name][0], label=name, **line_style(place))
     for place in (-4, -2, 2):
-        axis.axvline(place, color=COLOURS[4], lw=0.5, ls=":")
+        axis.axvline(place, color=GREY, lw=0.8, ls=":")
     axis.set(xlabel="z", ylabel="u(z; h)", ylim=(-0.5, 12))
     axis.legend()
 

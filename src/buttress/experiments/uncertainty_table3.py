@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from buttress.datasets.registry import BY_NAME
 from buttress.experiments._claims import always, at_least, cases
 from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisation
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates
+from buttress.experiments._set_tables import (
+    GRID_SENTENCE,
+    METHODS,
+    UNTUNED_METHODS,
+    error_rates,
+    untuned_rates,
+)
 from buttress.kernels import resolve_gamma
 
 # mean and standard deviation of C-SVM, MPM, unbiased MPM, h = 0, h = 1
@@ -33,9 +40,12 @@ waveform_ida 10.2 0.7 13.0 0.9 12.7 0.8 10.2 0.6 10.1 0.7
 _RUNS = 100
 # The paper's number of realisations of its two largest sets.
 _FEW_RUNS = {"image_ida": 20, "splice_ida": 20}
+# Realisations of the machines with a fixed ridge: fewer where a machine is expensive.
+_UNTUNED_RUNS = 20
+_FEW_UNTUNED = {"image_ida": 5, "splice_ida": 5, "german_ida": 10, "flare_solar_ida": 10}
 _RIDGE = (
-    "the paper does not say how the kernel covariances of the MPM were regularised, and the MPM "
-    "is degenerate without"
+    'missing in the paper: "the covariances of the MPM were regularised by ..."; the kernel MPM is '
+    "degenerate without"
 )
 _FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0, 16.0])
 # Training on repeated points, of which the paper says that its method suffers.
@@ -46,7 +56,10 @@ def _cells() -> tuple[Cell, ...]:
     cells = []
     for line in _PRINTED.strip().splitlines():
         name, *numbers = line.split()
-        for method, value, spread in zip(METHODS, numbers[::2], numbers[1::2], strict=True):
+        printed = dict(zip(METHODS, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+        # both ways of regularising the MPM stand beside the same printed number
+        for method in (*METHODS, *UNTUNED_METHODS):
+            value, spread = printed[method.split(",")[0]]
             cells.append(
                 Cell(
                     f"{name}/{method}",
@@ -67,11 +80,22 @@ def _cells() -> tuple[Cell, ...]:
 def _tasks(plan: Plan) -> list[Task]:
     by_size = sorted(SETS, key=lambda name: (BY_NAME[name].split or (0, 0))[0])
     names = by_size[:1] if plan.quick else by_size
-    return [
-        Task(f"{name}/{number}", name, {"name": name, "number": number})
-        for name in names
-        for number in range(plan.runs(_FEW_RUNS.get(name, _RUNS), 1))
-    ]
+    tasks = []
+    for kind, usual, few in (
+        ("tuned", _RUNS, _FEW_RUNS),
+        ("ridge", _UNTUNED_RUNS, _FEW_UNTUNED),
+    ):
+        for name in names:
+            for number in range(plan.runs(few.get(name, usual), 1)):
+                key = f"{name}/{number}" if kind == "tuned" else f"ridge/{name}/{number}"
+                tasks.append(Task(key, name, {"name": name, "number": number, "kind": kind}))
+    return tasks
+
+
+def _fills(task: Task, cell: str) -> bool:
+    name, method = cell.split("/")
+    kind = "ridge" if method in UNTUNED_METHODS else "tuned"
+    return (name, kind) == (task.arguments["name"], task.arguments["kind"])
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -80,20 +104,71 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     widths = resolve_gamma("median", X, None) * _FACTORS
     if plan.quick:
         X, y = X[:60], y[:60]
-    errors = error_rates(X, y, X_test, y_test, widths, plan.quick, plan.seed, number)
+    rates = error_rates if arguments["kind"] == "tuned" else untuned_rates
+    errors = rates(X, y, X_test, y_test, widths, plan.quick, plan.seed, number)
     return {f"{name}/{method}": error for method, error in errors.items()}
+
+
+def _nearer(values: Mapping[str, list[Any]]) -> Check | None:
+    """Which ridge gives the printed errors of the two minimax machines."""
+    distance: dict[str, list[float]] = {"tuned": [], "untuned": []}
+    for cell in EXPERIMENT.cells:
+        name, method = cell.id.split("/")
+        if method not in UNTUNED_METHODS or cell.id not in values:
+            continue
+        tuned = f"{name}/{method.split(',')[0]}"
+        for kind, key in (("tuned", tuned), ("untuned", cell.id)):
+            mean = 100 * float(np.mean(values[key]))
+            distance[kind].append(abs(mean - float(cell.printed or "nan")))
+    if not distance["untuned"]:
+        return None
+    pairs = zip(distance["tuned"], distance["untuned"], strict=True)
+    nearer = sum(b < a - 1e-6 for a, b in pairs)
+    count = len(distance["tuned"])
+    # nearer, and near: on average within two points of what is printed
+    close = float(np.mean(distance["untuned"])) < 2
+    return Check(
+        "the printed MPM columns are those of a machine with a ridge of 1e-6, not of a tuned one",
+        close and nearer > count / 2,
+        f"nearer in {nearer} of {count} cells; mean distance {np.mean(distance['untuned']):.1f} "
+        f"points against {np.mean(distance['tuned']):.1f}",
+        ours=True,
+    )
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     keys = {
         name: (f"{name}/h = 0", f"{name}/unbiased MPM") for name in SETS if name not in _DUPLICATED
     }
+    untuned = {
+        name: (f"{name}/h = 0", f"{name}/{UNTUNED_METHODS[1]}")
+        for name in SETS
+        if name not in _DUPLICATED
+    }
     turned = {name: (f"{name}/unbiased MPM", f"{name}/h = 0") for name in _DUPLICATED}
     against = {name: (f"{name}/h = 1", f"{name}/C-SVM") for name in SETS}
     checks = []
     if found := cases(values, keys):
         text = "h = 0 has smaller test errors than the unbiased MPM (sets without duplicated rows)"
-        checks.append(always(text, found))
+        checks.append(
+            replace(
+                always(text, found),
+                meaning="Against an MPM whose ridge is tuned like every other parameter",
+            )
+        )
+    if found := cases(values, untuned):
+        text = "h = 0 has smaller test errors than the unbiased MPM with a ridge of 1e-6"
+        checks.append(
+            replace(
+                always(text, found),
+                meaning="Where this holds and the line above does not, the paper's advantage is "
+                "over a rival that was not regularised, not over its uncertainty set",
+                ours=True,
+            )
+        )
+    nearer = _nearer(values)
+    if nearer:
+        checks.append(nearer)
     if found := cases(values, turned):
         text = "with many duplicated rows (flare-solar, titanic) the unbiased MPM is better"
         checks.append(always(text, found))
@@ -112,6 +187,9 @@ EXPERIMENT = Experiment(
         "100 realisations per set, and 20 of image and splice, as in the paper.",
         "Features standardised on the training part.",
         GRID_SENTENCE,
+        "The MPM is shown both ways: ridge tuned (columns MPM and unbiased MPM) and fixed at 1e-6, "
+        "which only keeps the numbers finite (20 realisations; 10 of german and flare-solar, 5 of "
+        "image and splice). The paper does not say which it used.",
         "Widths: 1/16 to 16 times one over the median squared distance.",
         "The paper prints standard deviations, and in bold what a paired t-test at the 1 % level "
         "finds; the bold type is lost in our copy, so the statements of its text are checked by "
@@ -121,5 +199,6 @@ EXPERIMENT = Experiment(
     tasks=_tasks,
     run=_run,
     check=_check,
+    fills=_fills,
     version=2,
 )

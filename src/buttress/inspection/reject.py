@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._frames import columns_of, is_frame, like
 from buttress.metrics.scorer import answers, final_step
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
@@ -24,17 +25,17 @@ class RejectRegionDisplay:
         Grid lines.
     score : array of shape (m, m) or None
         Scores on the grid, for two classes.
-    region : integer array of shape (m, m)
+    region : int array of shape (m, m)
         Index of the answer at every grid point, -1 where it is rejected.
     thresholds : array of shape (2,) or None
         Ends of the band, for two classes.
     points : array of shape (n, 2)
         Rows to draw.
-    codes : integer array of shape (n,) or None
+    codes : int array of shape (n,) or None
         Index of their labels.
     rejected : array of bool of shape (n,)
         Which of them are rejected.
-    support : integer array
+    support : int array
         Which of them are support vectors.
     classes : array
         The labels.
@@ -228,6 +229,7 @@ class RejectRegionDisplay:
 
 def _like(X: Any, grid: Array) -> Any:
     """The grid as a data frame when `X` is one, so that feature names match."""
-    if hasattr(X, "columns"):
-        return type(X)(dict(zip(X.columns, grid.T, strict=True)))
+    if is_frame(X):
+        names = columns_of(X) or {}
+        return like(X, dict(zip(names, grid.T, strict=True)))
     return grid

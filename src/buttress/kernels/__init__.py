@@ -1,6 +1,7 @@
 """Where similarity comes from: exact Gram matrices and their widths."""
 
 from buttress.kernels.gram import (
+    CHECKED_GRAM,
     Kernel,
     check_positive_semidefinite,
     check_symmetric,
@@ -11,6 +12,7 @@ from buttress.kernels.gram import (
 from buttress.kernels.width import resolve_gamma
 
 __all__ = [
+    "CHECKED_GRAM",
     "Kernel",
     "check_positive_semidefinite",
     "check_symmetric",

@@ -19,6 +19,8 @@ from buttress.kernels.exponential import exp32, exp64
 # Rows and columns of a tile of a Gram matrix, and entries of a tile of any other.
 _TILE = 256
 _ENTRIES = 1 << 17
+# Entries of a tile that is only summed: half a megabyte, so that it stays in the cache.
+_SUMMED = 1 << 16
 # From this many entries on, several threads share the tiles.
 _SHARED = 1 << 20
 
@@ -79,6 +81,36 @@ def rbf_matrix(X: Array, Z: Array, gamma: float) -> Array:
 
     _run(work, range(0, len(X), step), K.size)
     return K
+
+
+def rbf_sums(X: Array, Z: Array, coefs: Array, gamma: float) -> Array:
+    """``rbf_matrix(X, Z, gamma) @ coefs.T`` without the matrix: a tile is summed in the cache.
+
+    Parameters
+    ----------
+    X, Z : arrays of shapes (n, p) and (m, p), of one dtype
+    coefs : array of shape (k, m)
+    gamma : float
+
+    Examples
+    --------
+    >>> rbf_sums(np.zeros((1, 1)), np.ones((2, 1)), np.array([[1.0, 2.0]]), 0.0).tolist()
+    [[3.0]]
+    """
+    out = np.empty((len(X), len(coefs)), dtype=np.result_type(X, coefs))
+    norms, others = _squared_norms(X), _squared_norms(Z)
+    similarities = _similarities(X.dtype)
+    scale = X.dtype.type(gamma)
+    step = max(1, _SUMMED // max(1, len(Z)))
+
+    def work(start: int) -> None:
+        part = slice(start, start + step)
+        T = X[part] @ Z.T
+        similarities(T, norms[part], others, scale)
+        np.matmul(T, coefs.T, out=out[part])
+
+    _run(work, range(0, len(X), step), len(X) * len(Z))
+    return out
 
 
 def _run(work: Callable[[Any], None], tasks: Sequence[Any], entries: int) -> None:

@@ -13,12 +13,17 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, p
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.kernels._rbf import rbf_gram, rbf_matrix
+from buttress.kernels._rbf import rbf_gram, rbf_matrix, rbf_sums
 
 # Positive semidefinite for every accepted parameter, so no need to look at eigenvalues.
 _ALWAYS_DEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 _TAKES_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
 _ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
+
+
+# Parameters of an estimator that is given parts of a Gram matrix which was checked as a whole, or
+# needs no check: a factorisation for every part would take longer than many a fit.
+CHECKED_GRAM: dict[str, Any] = {"kernel": "precomputed", "kernel_params": {"definite": True}}
 
 
 def kernel_names() -> list[str]:
@@ -39,8 +44,12 @@ def kernel_arguments(name: str) -> list[str]:
     --------
     >>> kernel_arguments("sigmoid")
     ['coef0', 'gamma']
+    >>> kernel_arguments("precomputed")
+    ['definite']
+
+    Whether a ready matrix is "definite" is somebody's word for it: then it is not checked.
     """
-    return sorted(KERNEL_PARAMS.get(name, ()))
+    return ["definite"] if name == "precomputed" else sorted(KERNEL_PARAMS.get(name, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +83,25 @@ class Kernel:
             return _dense(X @ (X if Z is None else Z).T)
         return np.asarray(pairwise_kernels(X, Z, metric=self.name, **self.params))
 
+    def sums(self, X: Any, Z: Any, coefs: Array) -> Array:
+        """``self(X, Z) @ coefs.T``, for the Gaussian kernel without forming the matrix.
+
+        Examples
+        --------
+        >>> X, Z = np.zeros((1, 2)), np.ones((3, 2))
+        >>> kernel = make_kernel("rbf", gamma=0.0)
+        >>> kernel.sums(X, Z, np.array([[1.0, 2.0, 3.0]])).tolist()
+        [[6.0]]
+        """
+        if self.name == "rbf" and self._tiled(X, Z):
+            return rbf_sums(self._centred(X), self._centred(Z), coefs, self.params["gamma"])
+        return np.asarray(self(X, Z) @ coefs.T)
+
+    @staticmethod
+    def _tiled(X: Any, Z: Any) -> bool:
+        dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
+        return bool(dense and X.dtype == Z.dtype and X.dtype in _ROUNDING)
+
     def diagonal(self, X: Any) -> Array:
         """``k(x, x)`` for every row of `X` (a square Gram matrix when precomputed)."""
         if self.name == "precomputed":
@@ -87,6 +115,8 @@ class Kernel:
     @property
     def always_definite(self) -> bool:
         """Whether every Gram matrix of this kernel is positive semidefinite."""
+        if self.name == "precomputed":
+            return self.params.get("definite") is True
         if self.name in ("poly", "polynomial"):
             return bool(self.params.get("coef0", 0.0) >= 0 and self.params.get("gamma", 1.0) >= 0)
         return self.name in _ALWAYS_DEFINITE
@@ -107,8 +137,7 @@ class Kernel:
     def _rbf(self, X: Any, Z: Any | None) -> Array:
         X = self._centred(X)
         Z = X if Z is None else self._centred(Z)
-        dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
-        if dense and X.dtype == Z.dtype and X.dtype in _ROUNDING:
+        if self._tiled(X, Z):
             gamma = self.params["gamma"]
             return rbf_gram(X, gamma) if Z is X else rbf_matrix(X, Z, gamma)
         K = _dense(X @ Z.T)

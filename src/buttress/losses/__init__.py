@@ -3,6 +3,7 @@
 from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, require
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
+from buttress.losses.margin import OfNegative
 from buttress.losses.ramp import DoubleRamp, GeneralizedRamp, Ramp
 from buttress.losses.scalar import ScalarLoss
 from buttress.losses.smooth import (
@@ -28,6 +29,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "NuHinge",
+    "OfNegative",
     "Ramp",
     "ScalarLoss",
     "SmoothLoss",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses.margin import LogisticScalars, TruncatedQuadraticScalars
 
 # exp overflows beyond this; no solution lies there, only trial steps do
 _LARGEST_EXPONENT = 700.0
@@ -72,6 +73,11 @@ class TruncatedQuadratic:
     def slope_bound(self) -> float:
         """The supremum of the derivative."""
         return float(np.inf)
+
+    @property
+    def margin_scalars(self) -> TruncatedQuadraticScalars:
+        """The loss at one margin (`OfNegative`), for compiled loops."""
+        return TruncatedQuadraticScalars(float(self.b1), float(self.b2))
 
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
@@ -273,6 +279,11 @@ class Logistic:
     def slope_bound(self) -> float:
         """The supremum of the derivative."""
         return self.slope
+
+    @property
+    def margin_scalars(self) -> LogisticScalars:
+        """The loss at one margin (`OfNegative`), for compiled loops."""
+        return LogisticScalars(float(self.slope))
 
     def value(self, t: Array) -> Array:
         """The loss at `t`."""

@@ -111,8 +111,8 @@ def paired_difference(
     ----------
     metric : callable
         Of the entries of `first` and `second` and a keyword ``sample_weight``, such as
-        `area_under_risk_coverage` or `reject_risk`. (Metrics of this package that take ``y, pred,
-        score`` and nothing else are evaluated without sorting the rows again.)
+        `area_under_risk_coverage` or `reject_risk`. Metrics of this package that take ``y, pred,
+        score`` and nothing else are evaluated without sorting the rows again.
     first, second : tuples of array-likes
         What the metric takes for each classifier, usually ``(y, pred, score)``, row by row the
         same rows.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from scipy import stats
@@ -21,6 +21,26 @@ class Estimate(NamedTuple):
     high: float
 
 
+@overload
+def reject_risk(
+    y: Any,
+    pred: Any,
+    rejected: Any,
+    d: float,
+    *,
+    sample_weight: Any = None,
+    confidence: None = None,
+) -> float: ...
+@overload
+def reject_risk(
+    y: Any,
+    pred: Any,
+    rejected: Any,
+    d: float,
+    *,
+    sample_weight: Any = None,
+    confidence: float,
+) -> Estimate: ...
 def reject_risk(
     y: Any,
     pred: Any,
@@ -83,6 +103,12 @@ def reject_risk(
     return Estimate(value, d * low_a + (1 - d) * low_e, d * high_a + (1 - d) * high_e)
 
 
+@overload
+def rejection_rate(
+    rejected: Any, *, sample_weight: Any = None, confidence: None = None
+) -> float: ...
+@overload
+def rejection_rate(rejected: Any, *, sample_weight: Any = None, confidence: float) -> Estimate: ...
 def rejection_rate(
     rejected: Any, *, sample_weight: Any = None, confidence: float | None = None
 ) -> float | Estimate:
@@ -112,6 +138,24 @@ def rejection_rate(
     return _share(rejected, row_weights(sample_weight, len(rejected)), confidence)
 
 
+@overload
+def accepted_accuracy(
+    y: Any,
+    pred: Any,
+    rejected: Any,
+    *,
+    sample_weight: Any = None,
+    confidence: None = None,
+) -> float: ...
+@overload
+def accepted_accuracy(
+    y: Any,
+    pred: Any,
+    rejected: Any,
+    *,
+    sample_weight: Any = None,
+    confidence: float,
+) -> Estimate: ...
 def accepted_accuracy(
     y: Any,
     pred: Any,

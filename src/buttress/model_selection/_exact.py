@@ -11,12 +11,18 @@ from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._threads import one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.training import TrainingSet
-from buttress.kernels import make_kernel
+from buttress.kernels import CHECKED_GRAM, make_kernel
 from buttress.model_selection._folds import Fold, classification_folds
 from buttress.model_selection._results import Metadata, Solved
+
+# Folds of hinge-shaped machines are asked for answers on held-out rows, not for digits: scores
+# to this accuracy settle all of them but those of rows that lie as near to a threshold. With
+# 1600 rows it saves a third of the time against 1e-10.
+FOLD_TOLERANCE = 1e-5
 
 Advance = Callable[[int], None]
 _INPUT = ("n_features_in_", "feature_names_in_")
@@ -75,7 +81,8 @@ class ExactSearch:
         inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
         found = []
         for values in combinations:
-            estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+            check_time()
+            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
             found.append(self.score(estimator, outer, test))
         return found
@@ -105,7 +112,7 @@ class ExactSearch:
         inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
         found = []
         for k, values in enumerate(combinations):
-            estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
             estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
             estimator.n_features_in_ = len(train)
             found.append(self.score(estimator, K, test))
@@ -123,12 +130,13 @@ class ExactSearch:
             kernel, K = solved.kept
         values = {name: value for name, value in params.items() if name != "gamma"}
         data = self.model._refit_data(self, K, values)
-        estimator = self.model._make_estimator(**values).set_params(kernel="precomputed")
+        estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
         estimator.fit(K, self.labels, sample_weight=data.weight)
         dual = np.zeros((estimator.dual_coef_.shape[0], len(data.codes)), dtype=np.float64)
         dual[:, estimator.support_] = estimator.dual_coef_
         # Outside, the best estimator is one that takes rows, as if fitted on them.
-        estimator.set_params(kernel=self.model.kernel)
+        model = self.model
+        estimator.set_params(kernel=model.kernel, kernel_params=model.kernel_params)
         if params["gamma"] is not None:
             estimator.set_params(gamma=params["gamma"])
         estimator._store_expansion(data, kernel, dual, estimator.intercept_)

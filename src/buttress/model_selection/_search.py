@@ -17,9 +17,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._progress import progress
 from buttress.classifiers.approximation import ScaledFit, ScaledKernel
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
@@ -28,7 +29,7 @@ from buttress.model_selection._mapped_candidates import Candidates
 from buttress.model_selection._results import Metadata, Solved, cv_results, widths_to_try
 
 
-class SearchMixin:
+class SearchMixin(CallbackSupportMixin):
     """Choose a kernel machine's parameters by cross-validation and refit on all rows.
 
     Comes first in the list of bases, before `ApproximationMixin`, which finds the rows.
@@ -36,6 +37,9 @@ class SearchMixin:
     After `fit` the attributes of the refitted estimator are this object's own (``dual_coef_``,
     ``intercept_``, certificate and so on), beside ``best_params_``, ``best_score_``,
     ``best_index_``, ``best_estimator_`` and ``cv_results_`` (the keys of `GridSearchCV`).
+
+    scikit-learn's callbacks are told of every kernel width and of the refit; one that asks for an
+    end leaves the search with the widths tried so far.
     """
 
     cv: Any
@@ -87,7 +91,7 @@ class SearchMixin:
 
     # -- the search ------------------------------------------------------------------------
 
-    @all_or_nothing
+    @watched
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Search the grid, then refit on all rows with the best values.
 
@@ -131,19 +135,25 @@ class SearchMixin:
         tables: list[Array] = []
         best: Solved | None = None
         total = len(widths) * search.n_steps(len(combinations))
+        tasks = FitTasks(self, len(widths) + 1)
         with progress(type(self).__name__, total, self.verbose) as advance:
             for width in widths:
-                found: Solved = search.solve(width, combinations, advance)
+                check_time()
+                with tasks.task("width"):
+                    found: Solved = search.solve(width, combinations, advance)
                 candidates += [{**values, "gamma": found.gamma} for values in combinations]
                 tables.append(found.table)
                 # A Gram matrix is large: of all widths only the best so far is kept.
                 if best is None or _best(found.table) > _best(best.table) + 1e-12:
                     best = found
+                if tasks.stopped:
+                    break
         table = np.vstack(tables)
         index = self._prefer(candidates, table, search)
         chosen = candidates[index]
         assert best is not None
-        estimator = search.refit(chosen, best if chosen["gamma"] == best.gamma else None)
+        with tasks.task("refit"):
+            estimator = search.refit(chosen, best if chosen["gamma"] == best.gamma else None)
         for name in ("n_features_in_", "feature_names_in_", "approximation_"):
             if hasattr(self, name):
                 setattr(estimator, name, getattr(self, name))
@@ -156,6 +166,7 @@ class SearchMixin:
         self.best_score_ = float(table[index].mean())
         self.cv_results_ = cv_results(candidates, table)
         self._describe(candidates, table)
+        tasks.end()
 
     # -- metadata --------------------------------------------------------------------------
 

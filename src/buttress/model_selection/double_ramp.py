@@ -9,7 +9,8 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
+from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.callbacks import watched
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
@@ -22,7 +23,7 @@ from buttress.metrics import (
     reject_risk,
     reject_scorer,
 )
-from buttress.model_selection._exact import ExactSearch
+from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._held_out import refuse
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
@@ -182,7 +183,7 @@ class DoubleRampClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @watched
     @promised_risk
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **params: Any
@@ -259,8 +260,9 @@ class DoubleRampClassifierCV(
         for values in combinations:
             model = self._make_estimator(**values)
             model._check_parameters()
+            tol = max(model._tolerance(data), FOLD_TOLERANCE)
             warm = [
-                model._solve(inner, y, weight, model._tolerance(data), w)
+                model._solve(inner, y, weight, tol, w)
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
             pred, rejected = model._answers(warm, data.classes, outer)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._deadline import OutOfTime, check_time
 from buttress._progress import progress
 from buttress.metrics import Estimate, accepted_accuracy, reject_risk
 from buttress.metrics.scorer import half_gap
@@ -27,6 +28,8 @@ Encode = Callable[[IntArray, IntArray], tuple[Any, Any]]
 # A candidate is dropped when it is worse than the best one by this many standard errors of the
 # paired difference: about one wrong decision in 2000 looks.
 HOPELESS = 3.3
+# The first words of the reason when a candidate was stopped by a limit of time.
+LATE = "out of time"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +171,12 @@ def judge(
         order, and a file may be sorted.
     jobs, verbose : int
 
+    Returns
+    -------
+    list of Judged
+        In the order of the candidates. One whose fit ran into `buttress._deadline.finish_within`
+        says so in `dropped`, and is left out if it has no answer at all.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons
@@ -181,42 +190,79 @@ def judge(
     >>> curved.accuracy > straight.accuracy
     True
     """
-    encoded = lru_cache(maxsize=None)(lambda number: _encoded(encode, folds[number], seed, number))
-
-    def run(kind: str, number: int) -> Judged:
-        train, test = folds[number]
-        X_train, X_test, order = encoded(number)
-        start = time.perf_counter()
-        targets = labels[train]
-        if flip is not None:
-            targets = flip(targets, number)
-        model = clone(candidates[kind]).fit(X_train, targets[order])
-        found = answers_of(model, X_test, labels[test], kind, (titles or {}).get(kind, kind))
-        seconds = time.perf_counter() - start
-        return replace(
-            found, rows=np.asarray(test), fold=np.full(len(test), number), seconds=seconds
-        )
-
+    fits = _Fits(candidates, encode, labels, folds, titles or {}, flip, seed)
     results: dict[str, list[Judged]] = {kind: [] for kind in candidates}
     dropped: dict[str, str] = {}
     rounds = [[n] for n in range(len(folds))] if measure else [list(range(len(folds)))]
-    total = len(candidates) * len(folds)
-    with progress("comparing", total, verbose) as advance, threadpool_limits(limits=1):
+    steps = progress("comparing", len(candidates) * len(folds), verbose)
+    with steps as advance, threadpool_limits(limits=1):
         for numbers in rounds:
-            for number in numbers:
-                encoded(number)
             running = [kind for kind in candidates if kind not in dropped]
-            tasks = [(kind, number) for number in numbers for kind in running]
-            for result in _finished(run, tasks, jobs):
-                results[result.kind].append(result)
+            for kind, result in fits.run(running, numbers, jobs):
                 advance(1)
+                if result is None:
+                    done = f"{len(results[kind])} of {len(folds)} folds"
+                    dropped[kind] = f"{LATE} after {done}"
+                else:
+                    results[kind].append(result)
             if measure is not None:
-                encoded.cache_clear()
                 dropped |= _hopeless(results, dropped, measure, set(protected), len(folds))
                 advance(len(numbers) * (len(candidates) - len(running)))
-    return [
-        replace(together(parts), dropped=dropped.get(kind, "")) for kind, parts in results.items()
-    ]
+    found = {kind: together(parts) for kind, parts in results.items() if parts}
+    return [replace(each, dropped=dropped.get(kind, "")) for kind, each in found.items()]
+
+
+class _Fits:
+    """Fits of the candidates to folds, each fold encoded once."""
+
+    def __init__(
+        self,
+        candidates: Mapping[str, Any],
+        encode: Encode,
+        labels: NDArray[Any],
+        folds: Folds,
+        titles: Mapping[str, str],
+        flip: Callable[[NDArray[Any], int], NDArray[Any]] | None,
+        seed: int,
+    ) -> None:
+        self.candidates, self.labels, self.folds = candidates, labels, folds
+        self.titles, self.flip = titles, flip
+        self.encoded = lru_cache(maxsize=None)(
+            lambda number: _encoded(encode, folds[number], seed, number)
+        )
+
+    def run(
+        self, kinds: Sequence[str], numbers: Sequence[int], jobs: int
+    ) -> Iterator[tuple[str, Judged | None]]:
+        """The answers of every kind on the folds `numbers`; None where the time was over."""
+        for number in numbers:
+            self.encoded(number)
+        tasks = [(kind, number) for number in numbers for kind in kinds]
+        if jobs == 1 or len(tasks) == 1:
+            yield from (self._one(*task) for task in tasks)
+        else:
+            yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+                delayed(self._one)(*task) for task in tasks
+            )
+        self.encoded.cache_clear()
+
+    def _one(self, kind: str, number: int) -> tuple[str, Judged | None]:
+        train, test = self.folds[number]
+        X_train, X_test, order = self.encoded(number)
+        start = time.perf_counter()
+        targets = self.labels[train]
+        if self.flip is not None:
+            targets = self.flip(targets, number)
+        try:
+            check_time()
+            model = clone(self.candidates[kind]).fit(X_train, targets[order])
+        except OutOfTime:
+            return kind, None
+        title = self.titles.get(kind, kind)
+        found = answers_of(model, X_test, self.labels[test], kind, title)
+        seconds = time.perf_counter() - start
+        fold = np.full(len(test), number)
+        return kind, replace(found, rows=np.asarray(test), fold=fold, seconds=seconds)
 
 
 def _encoded(
@@ -226,15 +272,6 @@ def _encoded(
     order = np.random.default_rng([seed, number]).permutation(len(train))
     X_train, X_test = encode(train[order], test)
     return X_train, X_test, order
-
-
-def _finished(run: Any, tasks: Sequence[tuple[str, int]], jobs: int) -> Iterator[Judged]:
-    if jobs == 1 or len(tasks) == 1:
-        yield from (run(*task) for task in tasks)
-        return
-    yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
-        delayed(run)(*task) for task in tasks
-    )
 
 
 def plain_rows(X: Any) -> Encode:
@@ -279,7 +316,9 @@ def _hopeless(
     n_folds: int,
 ) -> dict[str, str]:
     """Candidates that can no longer win, with the sentence that says so."""
-    running = {k: together(parts) for k, parts in results.items() if k not in dropped}
+    running = {k: together(parts) for k, parts in results.items() if parts and k not in dropped}
+    if not running:
+        return {}
     # The best of those that may be chosen: nobody is dropped for losing to a yardstick.
     rivals = {k: j for k, j in running.items() if k not in protected} or running
     best = min(rivals.values(), key=measure.value)

@@ -15,46 +15,53 @@ from buttress._threads import one_blas_thread
 
 @dataclass(frozen=True)
 class _Cost:
-    """Seconds of one search: five folds, two classes, on one core of the reference machine.
+    """Seconds on one core of the reference machine, of a search (five folds) or of one fit.
 
-    ``start + rows * (n / 1000) ** exponent * (features / 10) ** features_exponent``; a fit with
-    known parameters takes the share `fit` of a search.
+    ``start + rows * (n / 1000) ** exponent * (features / 10) ** features_exponent`` for two
+    classes, times the number of two-class problems to the power `problems`: those of one table
+    share its Gram matrix, and the learner of one pass sees all classes in its one pass.
     """
 
     start: float
     rows: float
     exponent: float
     features_exponent: float
-    fit: float
+    problems: float
 
 
-# Measured by `benchmarks/fit_command.py --costs` with 400 to 2000 rows and 10 and 40 features.
-# Solvers need fewer steps when there are more features, which here outweighs the distances.
+# Measured by `benchmarks/cost.py --growth` with 250 to 1600 rows and 10 and 40 features. Solvers
+# need fewer steps when there are more features, which here outweighs the distances.
 _SEARCH = {
     "svc": _Cost(0.0, 0.03, 1.8, 0.0, 1.0),
-    "leaky": _Cost(0.1, 0.45, 2.7, -0.4, 0.4),
-    "ramp": _Cost(0.2, 2.8, 2.1, 0.0, 0.015),
-    "reject": _Cost(0.1, 2.1, 1.6, -0.15, 0.02),
-    "uncertainty": _Cost(0.15, 1.1, 2.75, -0.2, 0.09),
-    "online": _Cost(0.05, 0.65, 2.1, 0.0, 0.01),
+    "leaky": _Cost(0.03, 0.48, 2.1, -0.5, 0.8),
+    "ramp": _Cost(0.08, 1.17, 1.6, -0.2, 0.7),
+    "reject": _Cost(0.1, 1.5, 1.55, -0.25, 1.0),
+    "uncertainty": _Cost(0.25, 0.9, 3.0, 0.0, 1.0),
+    "online": _Cost(0.1, 0.57, 2.3, 0.25, 0.05),
 }
-# Growth with the number of two-class problems: those of one table share its Gram matrix. The
-# learner of one pass sees all classes in its one pass.
-_PROBLEMS, _PROBLEMS_ONLINE = 0.85, 0.1
+# With parameters that a search has chosen.
+_FIT = {
+    "svc": _Cost(0.0, 0.03, 1.8, 0.0, 1.0),
+    "leaky": _Cost(0.0, 0.25, 2.3, -0.65, 0.8),
+    "ramp": _Cost(0.0, 0.0155, 1.25, 0.3, 0.6),
+    "reject": _Cost(0.0, 0.038, 1.25, 0.0, 0.85),
+    "uncertainty": _Cost(0.0, 0.115, 2.05, -0.3, 0.75),
+    "online": _Cost(0.001, 0.0024, 0.9, 0.6, 0.5),
+}
 # The dependence on features was measured in this range, and is taken to end with it.
 _FEATURES = (5, 50)
 # Seconds of one approximate fit per (1000 rows x 300 components), and its exponent in components.
 _APPROXIMATE: dict[str, tuple[float, float]] = {
-    "leaky": (0.12, 1.3),
-    "ramp": (0.5, 1.3),
-    "reject": (0.35, 1.3),
-    "uncertainty": (0.05, 1.3),
+    "leaky": (0.15, 1.3),
+    "ramp": (0.6, 1.3),
+    "reject": (0.43, 1.3),
+    "uncertainty": (0.06, 1.3),
 }
 # Rows up to which an exact search may be tried at all: its Gram matrix and the copies made for
 # the folds take about 30 bytes per pair of rows, hence 750 MB.
 MOST_EXACT_ROWS = 5000
 # A sample this small says which kinds are hopeless, for a tenth of the cost at 1000 rows.
-_FIRST_SAMPLE = 400
+SMALLEST_SAMPLE = 400
 # Rows beyond which a comparison changes no more which kind is best.
 _LAST_SAMPLE = 2000
 # Every fold is tuned anew when that takes no longer than this, unless a budget was given.
@@ -64,6 +71,9 @@ _QUICK = 6.0
 # a minute of its two; larger tables take what there is.
 _COMPARING, _COMPARING_UNASKED = 0.5, 0.25
 _FITTING, _FITTING_UNASKED = 0.7, 0.25
+# Shares of the whole budget after which a comparison, and a fit, are stopped where they stand:
+# estimates may be wrong by half, and the report still has to be written.
+_COMPARING_ENDS, _FITTING_ENDS = 0.65, 0.95
 # Penalties tried on a table larger than the sample, on no more rows than this.
 PENALTIES, MOST_TUNING_ROWS = 4, 50_000
 COMPONENTS = (1000, 700, 500, 300, 200, 100)
@@ -157,10 +167,19 @@ class Planner:
         self._clock = clock
         self._start = clock()
         self._seen: dict[str, float] = {}
+        self._seen_approximate: dict[str, float] = {}
 
     def remaining(self) -> float:
         """Seconds left of the budget."""
         return self.budget - (self._clock() - self._start)
+
+    def comparing_left(self) -> float:
+        """Seconds after which a comparison that still runs is stopped."""
+        return self.remaining() - (1.0 - _COMPARING_ENDS) * self.budget
+
+    def fitting_left(self) -> float:
+        """Seconds after which a fit that still runs is stopped."""
+        return self.remaining() - (1.0 - _FITTING_ENDS) * self.budget
 
     # -- what things cost ------------------------------------------------------------------
 
@@ -171,13 +190,15 @@ class Planner:
 
     def fit_seconds(self, kind: str, rows: int) -> float:
         """Wall time of one fit with known parameters on one core."""
-        return self.search_seconds(kind, rows) * _SEARCH[kind].fit
+        factor = self._seen.get(kind, self.speed)
+        return factor * _seconds(_FIT[kind], rows, self.size)
 
     def approximate_seconds(self, kind: str, rows: int, components: int) -> float:
         """Wall time of one fit with an approximate kernel on one core."""
         base, exponent = _APPROXIMATE[kind]
         per_problem = base * rows / 1000 * float(components / 300) ** exponent
-        return float(self.speed * per_problem * self.size.problems)
+        factor = self._seen_approximate.get(kind, self.speed)
+        return float(factor * per_problem * self.size.problems)
 
     def approximates(self, kind: str) -> bool:
         """Whether a kind can be fitted on landmarks."""
@@ -187,6 +208,12 @@ class Planner:
         """Learn from a search that was done: later ones are estimated from it."""
         expected = reference_seconds(kind, rows, self.size, self.folds)
         self._seen[kind] = max(seconds, 1e-3) / expected
+
+    def observe_approximate(self, kind: str, rows: int, components: int, seconds: float) -> None:
+        """Learn from a fit on landmarks that was done."""
+        self._seen_approximate.pop(kind, None)
+        expected = self.approximate_seconds(kind, rows, components) / self.speed
+        self._seen_approximate[kind] = max(seconds, 1e-3) / expected
 
     def together(self, kinds: Sequence[str], rows: int) -> float:
         """Wall time of the searches of all kinds, and of the judgement of their choices."""
@@ -201,12 +228,12 @@ class Planner:
         most = min(self.size.rows, MOST_EXACT_ROWS)
         time_left = (_COMPARING if self.generous else _COMPARING_UNASKED) * self.remaining()
         affordable = most
-        while affordable > _FIRST_SAMPLE and self.together(kinds, affordable) > time_left:
+        while affordable > SMALLEST_SAMPLE and self.together(kinds, affordable) > time_left:
             affordable = int(affordable * 0.9)
         if affordable < self.size.rows:
-            affordable = max(min(affordable, _LAST_SAMPLE), min(_FIRST_SAMPLE, most))
-        worthwhile = len(kinds) > 1 and affordable >= 2 * _FIRST_SAMPLE
-        return [_FIRST_SAMPLE, affordable] if worthwhile else [affordable]
+            affordable = max(min(affordable, _LAST_SAMPLE), min(SMALLEST_SAMPLE, most))
+        worthwhile = len(kinds) > 1 and affordable >= 2 * SMALLEST_SAMPLE
+        return [SMALLEST_SAMPLE, affordable] if worthwhile else [affordable]
 
     def tunes_in_folds(self, kinds: Sequence[str], rows: int) -> bool:
         """Whether there is time to tune every fold of the judgement anew."""
@@ -242,6 +269,17 @@ class Planner:
         few = COMPONENTS[-1]
         rows = _shrunk(n, searched_rows, lambda m: self._with_tuning(kind, m, few) <= left)
         return FinalFit(rows, few, self._with_tuning(kind, rows, few))
+
+    def affordable_rows(self, kind: str, rows: int, components: int | None, least: int) -> int:
+        """Rows that one last fit can have in the time that is left for it."""
+        left = self.fitting_left()
+
+        def in_time(m: int) -> bool:
+            if components is None:
+                return self.fit_seconds(kind, m) <= left
+            return self.approximate_seconds(kind, m, components) <= left
+
+        return _shrunk(rows, least, in_time)
 
     def _with_tuning(self, kind: str, rows: int, components: int) -> float:
         """Seconds of a fit on landmarks, with those that choose its penalty."""
@@ -305,34 +343,43 @@ def reference_seconds(kind: str, rows: int, size: Size, folds: int = 5) -> float
     >>> 3 < large / small < 8
     True
     """
-    cost = _SEARCH[kind]
+    return _seconds(_SEARCH[kind], rows, size) * folds / 5
+
+
+def _seconds(cost: _Cost, rows: int, size: Size) -> float:
     features = float(np.clip(size.features, *_FEATURES) / 10) ** cost.features_exponent
-    problems = float(size.problems) ** (_PROBLEMS_ONLINE if kind == "online" else _PROBLEMS)
     growth = cost.rows * float(rows / 1000) ** cost.exponent
-    return float((cost.start + growth * features) * problems * folds / 5)
+    return float((cost.start + growth * features) * float(size.problems) ** cost.problems)
 
 
 # Processor time of the probe below on the reference machine.
-_REFERENCE_PROBE = 4.3e-3
+_REFERENCE_PROBE = 0.9e-3
 
 
-@cache
-def _probe() -> tuple[float, float]:
-    """How much slower this machine is than the reference one, and how busy it is.
+def probed_speed() -> tuple[float, float]:
+    """How much slower this machine is now than the reference one, and how busy it is.
 
-    Exponentials of a matrix product, what kernel machines spend their time on, for some fifty
-    milliseconds: the shortest processor time, and the share of wall time that was waiting.
+    Exponentials of a matrix product, what kernel machines spend their time on, in memory that is
+    there already (new memory would take longer than the work), for some twenty milliseconds: the
+    middle processor time, and the share of wall time that was waiting.
     """
     rows = np.random.default_rng(0).standard_normal((600, 40))
+    K = np.zeros((600, 600))
     walls, processor = [], []
     with one_blas_thread():
-        for _ in range(10):
+        for _ in range(21):
             wall, own = time.perf_counter(), time.thread_time()
-            np.exp(-0.01 * (rows @ rows.T) ** 2).sum()
+            np.matmul(rows, rows.T, out=K)
+            np.multiply(K, K, out=K)
+            np.multiply(K, -0.01, out=K)
+            np.exp(K, out=K)
             walls.append(time.perf_counter() - wall)
             processor.append(time.thread_time() - own)
-    slower = float(np.clip(min(processor) / _REFERENCE_PROBE, 0.2, 8.0))
+    slower = float(np.clip(np.median(processor) / _REFERENCE_PROBE, 0.2, 8.0))
     return slower, float(np.clip(sum(walls) / max(sum(processor), 1e-9), 1.0, 16.0))
+
+
+_probe = cache(probed_speed)
 
 
 def processor_factor() -> float:

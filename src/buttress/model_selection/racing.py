@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,12 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
 from buttress._arrays import IntArray
+from buttress._deadline import OutOfTime, check_time, finish_within
 from buttress._progress import progress
 from buttress.model_selection.candidates import Request, make_candidate, settled
-from buttress.model_selection.judging import HOPELESS, Encode, Judged, inner_folds, judge
+from buttress.model_selection.judging import HOPELESS, LATE, Encode, Judged, inner_folds, judge
 from buttress.model_selection.measures import Measure
-from buttress.model_selection.planning import Planner
+from buttress.model_selection.planning import SMALLEST_SAMPLE, Planner
 from buttress.model_selection.titles import TITLES
 
 # scikit-learn's own SVC takes part as a yardstick: it is never chosen and never dropped.
@@ -44,6 +46,8 @@ class Race:
         once, on all rows compared.
     notes : list of str
         Sentences on who was dropped, and when.
+    ended : bool
+        Whether the time for comparing was over before the last sample was.
     """
 
     judged: list[Judged]
@@ -52,6 +56,7 @@ class Race:
     searched_on: dict[str, int]
     tuned_in_folds: bool
     notes: list[str] = field(default_factory=list)
+    ended: bool = False
 
     def of(self, kind: str) -> Judged:
         """The judgement of one model."""
@@ -111,47 +116,184 @@ def race(
     cross-validation when selecting classifiers is overzealous for most practical applications",
     Expert Systems with Applications 182, 2021). Where the time allows it, every fold is tuned.
     """
-    remaining = list(kinds)
-    done: dict[str, Judged] = {}
-    searches: dict[str, Any] = {}
-    searched_on: dict[str, int] = {}
-    notes: list[str] = []
-    rows: IntArray = np.arange(len(labels))
-    nested = False
-    sizes = planner.samples(remaining)
+    course = _Course(
+        encode, labels, request, measure, planner, folds, yardstick, jobs, verbose, say
+    )
+    sizes = planner.samples(kinds)
+    remaining, found = list(kinds), None
     for position in range(len(sizes)):
         # Later samples are planned anew: the planner knows the searches by then.
         size = sizes[position] if position == 0 else planner.samples(remaining)[-1]
-        last = position == len(sizes) - 1
-        rows = sample_rows(labels, size, request.seed)
-        nested = last and planner.tunes_in_folds(remaining, size)
-        asked = replace(request, folds=inner_folds(labels[rows], request.folds))
-        found = _search(remaining, encode, rows, labels, asked, planner, jobs, verbose)
-        searches |= found
-        searched_on |= dict.fromkeys(found, len(rows))
-        judged = _judge(
-            found, encode, labels, rows, nested, asked, measure, folds, yardstick, jobs, verbose
-        )
-        done |= {each.kind: each for each in judged}
-        runners = [each for each in judged if each.kind != YARDSTICK]
-        best = min(runners, key=measure.value)
-        for each in runners:
-            if last or len(remaining) == 1 or each is best:
-                continue
-            if each.dropped or measure.worse(each, best) > HOPELESS:
-                remaining.remove(each.kind)
-                reason = f"dropped after {len(rows)} rows"
-                done[each.kind] = replace(each, dropped=reason)
-                notes.append(
-                    f"{TITLES[each.kind]} {reason}: {measure.title} "
-                    f"{100 * measure.value(each):.1f} % against {100 * measure.value(best):.1f} % "
-                    f"of {best.title}"
-                )
-                say(notes[-1])
-        if last or (len(rows) == len(labels)):
+        last = position == len(sizes) - 1 or size >= len(labels)
+        found = course.stage(remaining, size, last, found)
+        running = {each.kind for each in found.judged if not each.dropped}
+        remaining = [kind for kind in remaining if kind in running]
+        if last or found.ended:
             break
-    order = [kind for kind in (*kinds, YARDSTICK) if kind in done]
-    return Race([done[k] for k in order], searches, rows, searched_on, nested, notes)
+    assert found is not None
+    order = {kind: place for place, kind in enumerate((*kinds, YARDSTICK))}
+    return replace(found, judged=sorted(found.judged, key=lambda each: order[each.kind]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What all samples of a race share; the parameters are those of `race`."""
+
+    encode: Encode
+    labels: NDArray[Any]
+    request: Request
+    measure: Measure
+    planner: Planner
+    folds: int
+    yardstick: bool
+    jobs: int
+    verbose: int
+    say: Callable[[str], None]
+
+    def stage(self, kinds: Sequence[str], size: int, last: bool, before: Race | None) -> Race:
+        """Search and judge the kinds on a sample, within the time for comparisons.
+
+        A search that runs out of time leaves the parameters of the sample before. Where nobody is
+        done in time the race ends with the sample before, or is run on the smallest sample, which
+        has no limit: some model must come of it.
+        """
+        limit = math.inf if size <= SMALLEST_SAMPLE else self.planner.comparing_left()
+        with finish_within(limit):
+            found = self._on_sample(kinds, size, last, before)
+        if found is not None:
+            return found
+        if before is not None:
+            told = f"no comparison on {size} rows was done in time: that on fewer rows stands"
+            self.say(told)
+            return replace(before, notes=[*before.notes, told], ended=True)
+        return replace(self.stage(kinds, SMALLEST_SAMPLE, True, None), ended=True)
+
+    def _on_sample(
+        self, kinds: Sequence[str], size: int, last: bool, before: Race | None
+    ) -> Race | None:
+        """The race after one more sample; None if nobody was done in time."""
+        rows = sample_rows(self.labels, size, self.request.seed)
+        asked = replace(self.request, folds=inner_folds(self.labels[rows], self.request.folds))
+        known = Race([], {}, rows, {}, False) if before is None else before
+        nested = last and self.planner.tunes_in_folds(kinds, size)
+        new = self._search(kinds, rows, asked)
+        searches = known.searches | new
+        searched_on = known.searched_on | dict.fromkeys(new, len(rows))
+        able = {kind: searches[kind] for kind in kinds if kind in searches}
+        if not able:
+            return None
+        # A fold is not tuned anew where there was no time to tune once.
+        nested = nested and len(new) == len(able)
+        judged = self._judge(able, rows, nested, asked)
+        finished = [each for each in judged if each.kind != YARDSTICK and not each.dropped]
+        if not finished:
+            return None
+        best = min(finished, key=self.measure.value)
+        seen = {each.kind: self._marked(each, best, len(rows), last) for each in judged}
+        late = {
+            each.kind: replace(each, dropped=f"{LATE} on {len(rows)} rows")
+            for each in known.judged
+            if each.kind in kinds and each.kind not in seen
+        }
+        told = [
+            f"the search of {TITLES[kind]} on {len(rows)} rows ran out of time: parameters of "
+            f"{searched_on[kind]} rows"
+            for kind in able
+            if kind not in new
+        ]
+        told += [
+            self._note(each, best)
+            for kind, each in (late | seen).items()
+            if kind != YARDSTICK and each.dropped and (not last or each.dropped.startswith(LATE))
+        ]
+        for text in told:
+            self.say(text)
+        every = {each.kind: each for each in known.judged} | late | seen
+        notes = [*known.notes, *told]
+        return Race(list(every.values()), searches, rows, searched_on, nested, notes)
+
+    def _marked(self, each: Judged, best: Judged, n_rows: int, last: bool) -> Judged:
+        """The judgement, marked as dropped where the candidate is not worth another sample."""
+        if last or each is best or each.kind == YARDSTICK or each.dropped.startswith(LATE):
+            return each
+        hopeless = each.dropped or self.measure.worse(each, best) > HOPELESS
+        return replace(each, dropped=f"dropped after {n_rows} rows") if hopeless else each
+
+    def _note(self, each: Judged, best: Judged) -> str:
+        """The sentence on a candidate that is out of the race."""
+        losses = [100 * self.measure.value(one) for one in (each, best)]
+        return (
+            f"{TITLES[each.kind]} {each.dropped}: {self.measure.title} {losses[0]:.1f} % "
+            f"against {losses[1]:.1f} % of {best.title}"
+        )
+
+    def _search(self, kinds: Sequence[str], rows: IntArray, request: Request) -> dict[str, Any]:
+        """Fit the search of every kind to the rows, the longest first; those done in time."""
+        X, _ = self.encode(rows, rows[:0])
+        y = self.labels[rows]
+        planner = self.planner
+        # A learner of one pass must not see a sorted file in its order.
+        order = np.random.default_rng(request.seed).permutation(len(rows))
+
+        def run(kind: str) -> tuple[str, Any, float]:
+            start = time.perf_counter()
+            candidate = make_candidate(kind, request)
+            try:
+                check_time()
+                once = (X[order], y[order]) if kind == "online" else (X, y)
+                fitted = candidate.fit(*once)
+            except OutOfTime:
+                return kind, None, time.perf_counter() - start
+            if "n_jobs" in fitted.get_params(deep=False):
+                fitted.set_params(n_jobs=None)  # of the search, not of the model that is saved
+            return kind, fitted, time.perf_counter() - start
+
+        by_cost = sorted(kinds, key=lambda kind: -planner.search_seconds(kind, len(rows)))
+        found = {}
+        with progress(f"searching, {len(rows)} rows", len(kinds), self.verbose) as advance:
+            for kind, fitted, seconds in _in_threads(run, by_cost, self.jobs):
+                if fitted is not None:
+                    found[kind] = fitted
+                    planner.observe(kind, len(rows), seconds)
+                advance(1)
+        return {kind: found[kind] for kind in kinds if kind in found}
+
+    def _judge(
+        self, searches: Mapping[str, Any], rows: IntArray, nested: bool, request: Request
+    ) -> list[Judged]:
+        """Judge the searches' choices on folds of the rows, each fold tuned anew when `nested`."""
+        labels = self.labels
+        splitter = StratifiedKFold(self.folds, shuffle=True, random_state=request.seed)
+        pairs = [
+            (rows[train], rows[test]) for train, test in splitter.split(rows[:, None], labels[rows])
+        ]
+        smallest = min((labels[train] for train, _ in pairs), key=inner_folds)
+        inner = replace(request, folds=inner_folds(smallest, request.folds))
+        candidates = {
+            kind: make_candidate(kind, inner) if nested else settled(search)
+            for kind, search in searches.items()
+        }
+        if "reject" in candidates and request.target_coverage is not None:
+            chosen = settled(searches["reject"])
+            candidates["reject"] = chosen.set_params(target_coverage=request.target_coverage)
+        protected = []
+        if self.yardstick:
+            candidates[YARDSTICK] = make_candidate(YARDSTICK, request)
+            protected = [YARDSTICK]
+        if len(searches) == 1:
+            protected += list(searches)
+        return judge(
+            candidates,
+            self.encode,
+            labels,
+            pairs,
+            titles=TITLES,
+            measure=self.measure,
+            protected=protected,
+            seed=request.seed,
+            jobs=self.jobs,
+            verbose=self.verbose,
+        )
 
 
 def sample_rows(labels: NDArray[Any], size: int, seed: int) -> IntArray:
@@ -163,40 +305,6 @@ def sample_rows(labels: NDArray[Any], size: int, seed: int) -> IntArray:
     return np.asarray(np.sort(chosen))
 
 
-def _search(
-    kinds: Sequence[str],
-    encode: Encode,
-    rows: IntArray,
-    labels: NDArray[Any],
-    request: Request,
-    planner: Planner,
-    jobs: int,
-    verbose: int,
-) -> dict[str, Any]:
-    """Fit the search of every kind to the rows, the longest first."""
-    X, _ = encode(rows, rows[:0])
-    y = labels[rows]
-    # A learner of one pass must not see a sorted file in its order.
-    order = np.random.default_rng(request.seed).permutation(len(rows))
-
-    def run(kind: str) -> tuple[str, Any, float]:
-        start = time.perf_counter()
-        candidate = make_candidate(kind, request)
-        fitted = candidate.fit(X[order], y[order]) if kind == "online" else candidate.fit(X, y)
-        if "n_jobs" in fitted.get_params(deep=False):
-            fitted.set_params(n_jobs=None)  # of the search, not of the model that is saved
-        return kind, fitted, time.perf_counter() - start
-
-    by_cost = sorted(kinds, key=lambda kind: -planner.search_seconds(kind, len(rows)))
-    found = {}
-    with progress(f"searching, {len(rows)} rows", len(kinds), verbose) as advance:
-        for kind, fitted, seconds in _in_threads(run, by_cost, jobs):
-            found[kind] = fitted
-            planner.observe(kind, len(rows), seconds)
-            advance(1)
-    return {kind: found[kind] for kind in kinds}
-
-
 def _in_threads(run: Any, tasks: Sequence[Any], jobs: int) -> Any:
     with threadpool_limits(limits=1):
         if jobs == 1 or len(tasks) == 1:
@@ -205,50 +313,3 @@ def _in_threads(run: Any, tasks: Sequence[Any], jobs: int) -> Any:
         yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
             delayed(run)(task) for task in tasks
         )
-
-
-def _judge(
-    searches: Mapping[str, Any],
-    encode: Encode,
-    labels: NDArray[Any],
-    rows: IntArray,
-    nested: bool,
-    request: Request,
-    measure: Measure,
-    folds: int,
-    yardstick: bool,
-    jobs: int,
-    verbose: int,
-) -> list[Judged]:
-    """Judge the searches' choices on folds of the rows, each fold tuned anew when `nested`."""
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=request.seed)
-    pairs = [
-        (rows[train], rows[test]) for train, test in splitter.split(rows[:, None], labels[rows])
-    ]
-    smallest = min((labels[train] for train, _ in pairs), key=inner_folds)
-    inner = replace(request, folds=inner_folds(smallest, request.folds))
-    candidates = {
-        kind: make_candidate(kind, inner) if nested else settled(search)
-        for kind, search in searches.items()
-    }
-    if "reject" in candidates and request.target_coverage is not None:
-        chosen = settled(searches["reject"])
-        candidates["reject"] = chosen.set_params(target_coverage=request.target_coverage)
-    protected = []
-    if yardstick:
-        candidates[YARDSTICK] = make_candidate(YARDSTICK, request)
-        protected = [YARDSTICK]
-    if len(searches) == 1:
-        protected += list(searches)
-    return judge(
-        candidates,
-        encode,
-        labels,
-        pairs,
-        titles=TITLES,
-        measure=measure,
-        protected=protected,
-        seed=request.seed,
-        jobs=jobs,
-        verbose=verbose,
-    )

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress._documented import DocumentedMixin
 from buttress.classifiers import RampClassifier
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.kernel_source import gram_matrix
@@ -30,7 +31,7 @@ from buttress.theory import RademacherCurve, rademacher_penalty
 _N_BETAS = 8
 
 
-class RademacherSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Choose penalty and kernel width of a ramp machine from the training rows alone.
 
     Every candidate is fitted once, on all rows, and scored by its mean generalised ramp loss

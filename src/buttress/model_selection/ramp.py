@@ -15,7 +15,8 @@ from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.training import TrainingSet
-from buttress.model_selection._exact import ExactSearch
+from buttress.kernels import CHECKED_GRAM
+from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
 from buttress.model_selection._results import Metadata
@@ -242,7 +243,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
             for C in penalties:
                 machine = self._make_estimator(C=C, s=-np.inf)
                 machine._check_parameters()
-                tol = machine._tolerance(search.data)
+                tol = max(machine._tolerance(search.data), FOLD_TOLERANCE)
                 svm = machine._solve(inner, y, weight, tol, svm)
                 for k, values in enumerate(combinations):
                     if values["C"] != C:
@@ -316,7 +317,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         """Scores that the chosen candidate gives to rows it was not trained on."""
         scores = np.zeros((len(search.labels), data.n_problems))
         for train, test in search.folds:
-            model = self._make_estimator(**values).set_params(kernel="precomputed")
+            model = self._make_estimator(**values).set_params(**CHECKED_GRAM)
             weight = None if data.weight is None else data.weight[train]
             model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
             part = model.decision_function(K[np.ix_(test, train)])

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from buttress._documented import DocumentedMixin
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.noise.core.crossfit import (
     check_class_sizes,
@@ -23,7 +24,7 @@ from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit
 
 
-class LabelAudit(BaseEstimator):
+class LabelAudit(DocumentedMixin, BaseEstimator):
     """Judge every label by models that have not seen it.
 
     Parameters

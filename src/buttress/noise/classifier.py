@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._documented import DocumentedMixin
+from buttress._frames import collected, is_frame, validate_data
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.classifiers.reject import RejectMixin
@@ -24,7 +26,9 @@ from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
 
 
-class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class NoiseAwareClassifier(
+    DocumentedMixin, RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
     """Cross-fit witnesses, model the noise of the labels, and decide by true probabilities.
 
     Parameters
@@ -218,6 +222,7 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Rows as the witnesses take them: numbers for the default ones, else as given."""
+        X = collected(X)
         if self._as_table(X):
             X, y = validate_data(self, X, y, skip_check_array=True)
             check_consistent_length(X, y)
@@ -229,7 +234,7 @@ class NoiseAwareClassifier(RejectMixin, MetaEstimatorMixin, ClassifierMixin, Bas
 
     def _as_table(self, X: Any) -> bool:
         """Whether `X` is a data frame for witnesses that know what to do with one."""
-        return hasattr(X, "columns") and not isinstance(self.estimators, str)
+        return is_frame(X) and not isinstance(self.estimators, str)
 
     def _row_checks(self) -> dict[str, Any]:
         tags = self.__sklearn_tags__().input_tags

@@ -1,4 +1,4 @@
-"""Models in files: saved without pickle, loaded without running code, exported to ONNX."""
+"""Models in files: saved without pickle, loaded without running code, exported to ONNX or JSON."""
 
 from buttress._lazy import attach
 
@@ -7,6 +7,7 @@ _HOME = {
     "describe": "models",
     "load": "models",
     "save": "models",
+    "to_json": "json_export",
     "to_onnx": "onnx",
     "trusted_types": "_trusted",
 }

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.kernels import Kernel
+from buttress.persistence._foreign import OPSETS, foreign_part
+from buttress.persistence._trees import Trees
 
-# Supported by onnxruntime 1.18, the oldest that the extra allows.
-OPSETS = {"": 18, "ai.onnx.ml": 3}
 IR_VERSION = 9
+_FUNCTIONS = {"cos": "Cos", "sigmoid": "Sigmoid", "abs": "Abs", "log": "Log"}
 
 
 def import_onnx() -> Any:
@@ -92,8 +93,10 @@ class Graph:
         )
         return self.to_double(name)
 
-    def text_input(self, name: str) -> str:
-        """Add an input of text of shape (n, 1)."""
+    def column_input(self, position: int, name: str, text: bool) -> str:
+        """Add an input of shape (n, 1), text or a number."""
+        if not text:
+            return self.matrix_input(name, 1)
         kind = self.onnx.TensorProto.STRING
         self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, ["n", 1]))
         return name
@@ -134,21 +137,136 @@ class Graph:
         )
         return self.onnx.shape_inference.infer_shapes(proto, strict_mode=True)
 
-    # -- mathematics -----------------------------------------------------------------------
+    # -- the operations of `Builder` -------------------------------------------------------
 
-    def half_gap(self, scores: str) -> str:
+    def affine(self, value: str, weights: Any, offset: Any) -> str:
+        """``value @ weights.T + offset``."""
+        weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights)
+        product = self.op("MatMul", value, self.constant(weights.T.astype(np.float64)))
+        return self.op("Add", product, self.constant(np.asarray(offset, dtype=np.float64)))
+
+    def scaled(self, value: str, centre: Any, scale: Any) -> str:
+        """``(value - centre) / scale``, column by column."""
+        moved = self.op("Sub", value, self.constant(np.asarray(centre, dtype=np.float64)))
+        return self.op("Div", moved, self.constant(np.asarray(scale, dtype=np.float64)))
+
+    def columns(self, value: str, index: Any) -> str:
+        """Some columns of a value."""
+        return self.op("Gather", value, self.constant(np.asarray(index, dtype=np.int64)), axis=1)
+
+    def joined(self, values: list[str]) -> str:
+        """Columns of several values side by side."""
+        return self.op("Concat", *values, axis=1) if len(values) > 1 else values[0]
+
+    def function(self, name: str, value: str) -> str:
+        """A function of every number."""
+        return self.op(_FUNCTIONS[name], value)
+
+    def clipped(self, value: str, low: float, high: float) -> str:
+        """Numbers kept between two bounds."""
+        return self.op("Clip", value, self.constant(float(low)), self.constant(float(high)))
+
+    def times(self, first: str, second: str) -> str:
+        """Product of numbers; a single column meets all columns."""
+        return self.op("Mul", first, second)
+
+    def softmax(self, value: str, width: int) -> str:
+        """Softmax of every `width` columns in a row."""
+        blocks = self.op("Reshape", value, self.constant(np.array([0, -1, width])))
+        shares = self.op("Softmax", blocks, axis=2)
+        return self.op("Flatten", shares, axis=1)
+
+    def gap(self, value: str) -> str:
         """Half the distance of the two largest columns."""
         values = self._fresh("top")
         indices = self._fresh("top_index")
         self.nodes.append(
             self.onnx.helper.make_node(
-                "TopK", [scores, self.constant(np.array([2]))], [values, indices], axis=1
+                "TopK", [value, self.constant(np.array([2]))], [values, indices], axis=1
             )
         )
-        zero, one = self.constant(np.array(0)), self.constant(np.array(1))
-        first = self.op("Gather", values, zero, axis=1)
-        second = self.op("Gather", values, one, axis=1)
-        return self.op("Mul", self.op("Sub", first, second), self.constant(0.5))
+        return self.affine(values, np.array([[0.5, -0.5]]), np.zeros(1))
+
+    def largest(self, value: str) -> str:
+        """The largest column."""
+        return self.op("ReduceMax", value, self.constant(np.array([1])), keepdims=1)
+
+    def chosen(self, value: str) -> str:
+        """1 in the first column that is largest, else 0."""
+        first = self.op("ArgMax", value, axis=1, keepdims=1)
+        width = self.op("Shape", value, start=1)
+        places = self.op(
+            "Range",
+            self.constant(np.array(0)),
+            self.op("Squeeze", width),
+            self.constant(np.array(1)),
+        )
+        return self.to_double(self.op("Equal", first, places))
+
+    def flushed(self, value: str, rounding: float) -> str:
+        """Zero where the absolute value is at most `rounding`."""
+        small = self.op("LessOrEqual", self.op("Abs", value), self.constant(float(rounding)))
+        return self.op("Where", small, self.constant(0.0), value)
+
+    def trees(self, rows: str, trees: Trees) -> str:
+        """Sum over trees of the values of a row's leaves; the operator's result is float32."""
+        if trees.single:
+            rows = self.to_double(self.op("Cast", rows, to=self.onnx.TensorProto.FLOAT))
+        nodes = np.concatenate(
+            [np.arange(count) for count in np.bincount(trees.tree, minlength=trees.n_trees)]
+        )
+        leaf = trees.left < 0
+        leaves, k = np.flatnonzero(leaf), trees.values.shape[1]
+        double = self.onnx.numpy_helper.from_array
+        sums = self.ml_op(
+            "TreeEnsembleRegressor",
+            rows,
+            n_targets=k,
+            aggregate_function="SUM",
+            post_transform="NONE",
+            nodes_treeids=trees.tree.tolist(),
+            nodes_nodeids=nodes.tolist(),
+            nodes_featureids=np.where(leaf, 0, trees.feature).tolist(),
+            nodes_modes=np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
+            nodes_values_as_tensor=double(np.where(leaf, 0.0, trees.threshold), "thresholds"),
+            nodes_truenodeids=np.where(leaf, 0, trees.left).tolist(),
+            nodes_falsenodeids=np.where(leaf, 0, trees.right).tolist(),
+            nodes_missing_value_tracks_true=trees.missing_left.astype(int).tolist(),
+            target_treeids=np.repeat(trees.tree[leaves], k).tolist(),
+            target_nodeids=np.repeat(nodes[leaves], k).tolist(),
+            target_ids=np.tile(np.arange(k), len(leaves)).tolist(),
+            target_weights_as_tensor=double(trees.values[leaves].ravel(), "leaves"),
+        )
+        return self.to_double(sums)
+
+    def foreign(self, model: Any, rows: str, method: str) -> str:
+        """What skl2onnx makes of a model or step of scikit-learn, in place."""
+        part = foreign_part(self.onnx, model, method, self.float_type, self._fresh("part"))
+        self.nodes.append(
+            self.onnx.helper.make_node("Identity", [self.to_float(rows)], [part.source])
+        )
+        self.nodes.extend(part.nodes)
+        self.constants.extend(part.constants)
+        value = self.to_double(part.result)
+        return self.columns(value, np.array([1])) if part.second_column else value
+
+    # -- inputs ----------------------------------------------------------------------------
+
+    def imputed(self, value: str, fill: list[float]) -> str:
+        """Missing numbers replaced."""
+        return self.op("Where", self.op("IsNaN", value), self.constant(np.array(fill)), value)
+
+    def one_hot(self, value: str, categories: list[str]) -> str:
+        """1 for the category; a graph has no way to refuse one that is not known: zeros."""
+        codes = self.ml_op(
+            "LabelEncoder",
+            value,
+            keys_strings=categories,
+            values_int64s=list(range(len(categories))),
+            default_int64=-1,
+        )
+        places = self.constant(np.arange(len(categories))[None, :])
+        return self.to_double(self.op("Equal", codes, places))
 
     def kernel(self, kernel: Kernel, rows: str, vectors: NDArray[Any]) -> str:
         """Similarities of the rows of an input with fixed vectors.

@@ -46,6 +46,7 @@ _OWN = frozenset(
         "buttress.losses.hinge.Hinge",
         "buttress.losses.hinge.NuHinge",
         "buttress.losses.leaky.LeakyHockeyStick",
+        "buttress.losses.margin.OfNegative",
         "buttress.losses.ramp.DoubleRamp",
         "buttress.losses.ramp.GeneralizedRamp",
         "buttress.losses.ramp.Ramp",
@@ -88,6 +89,11 @@ TRUSTED = _OWN | _OTHERS | _LISTED.keys()
 
 def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     """The types to trust in a file that holds the types `named`.
+
+    Parameters
+    ----------
+    named : iterable of str
+        Full names of types.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import zipfile
@@ -11,6 +12,7 @@ from typing import Any
 from buttress._files import replacing
 from buttress.persistence._container import ModelFileError, seal, unseal
 from buttress.persistence._limits import TooLarge, check_archive
+from buttress.persistence._reader import NotPlain, read_plain
 from buttress.persistence._sound import check_structures
 from buttress.persistence._trusted import trusted_types
 
@@ -47,6 +49,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     skops_io = _import_skops()
     what = f"{type(model).__name__} cannot be saved"
+    if hasattr(model, "_skl_callbacks"):  # those who watched the fit are no part of the model
+        model = copy.copy(model)
+        del model._skl_callbacks
     try:
         archive = skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED)
         try:
@@ -64,7 +69,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Load a model saved by `save`, without running any code of the file.
 
-    Needs skops (extra ``export``).
+    Needs skops (extra ``export``) for models that hold more than estimators of this library and
+    numbers, such as trees.
 
     Parameters
     ----------
@@ -110,14 +116,12 @@ def describe(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     data = Path(path).read_bytes()
     description = unseal(data, str(path))
-    skops_io = _import_skops()
     try:
         check_archive(data)
-        trusted = _refuse_foreign_types(skops_io, data, f"{path}: refused")
-        model = skops_io.loads(data, trusted=sorted(trusted))
+        model = _unpacked(data, str(path))
         check_structures(model)
         _fill_new_parameters(model, set())
-    except ModelFileError:
+    except (ModelFileError, ImportError):
         raise
     except TooLarge as error:
         raise ModelFileError(f"{path}: refused: {error}") from None
@@ -126,6 +130,16 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
             f"{path}: the file is malformed ({type(error).__name__}: {error})"
         ) from None
     return model, description | {"bytes": len(data), "sha256": data[-64:].decode()}
+
+
+def _unpacked(data: bytes, name: str) -> Any:
+    """The object in a file, by skops where it holds more than plain parts."""
+    try:
+        return read_plain(data, trusted_types)
+    except NotPlain:
+        skops_io = _import_skops()
+        trusted = _refuse_foreign_types(skops_io, data, f"{name}: refused")
+        return skops_io.loads(data, trusted=sorted(trusted))
 
 
 def _refuse_foreign_types(skops_io: Any, data: bytes, what: str) -> frozenset[str]:

@@ -3,6 +3,8 @@
 from buttress._lazy import attach
 
 _HOME = {
+    "Answered": "card",
+    "CardSection": "sections",
     "ClassTable": "sections",
     "Comparison": "sections",
     "Coverage": "sections",
@@ -14,6 +16,7 @@ _HOME = {
     "Report": "sections",
     "Suspects": "sections",
     "TrueLabels": "sections",
+    "card_sections": "card",
     "class_table": "fitted",
     "comparison_section": "comparing",
     "data_health": "health",
@@ -23,6 +26,7 @@ _HOME = {
     "picture": "pictures",
     "refusals_section": "refused",
     "render": "rendering",
+    "render_card": "card",
     "suspects_section": "suspected",
     "true_labels_section": "truth",
     "versions": "environment",

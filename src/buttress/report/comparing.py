@@ -77,7 +77,13 @@ def estimates_section(
 
 
 def path_section(search: Any) -> RegularizationPath:
-    """The path of a fitted `LeakyHockeyStickClassifierCV`."""
+    """The path of a search.
+
+    Parameters
+    ----------
+    search : LeakyHockeyStickClassifierCV
+        Fitted.
+    """
     errors = 1.0 - np.ravel(search.cv_mean_)
     return RegularizationPath(
         penalties=np.ravel(search.alphas_).tolist(),

@@ -14,6 +14,7 @@ from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
 from buttress.model_selection.titles import TITLES
+from buttress.report.card import Answered, card_sections
 from buttress.report.comparing import comparison_section, path_section
 from buttress.report.environment import versions
 from buttress.report.health import data_health
@@ -59,38 +60,26 @@ def fit_report(
     rows = found.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
-    suspects, flagged = suspects_section(
-        _search_of("ramp", found, encoded, labels[rows], request).suspects(
-            encoded, labels[rows], cv=folds
-        ),
-        labels[rows],
-        rows,
-        "ramp classifiers",
+    judged_labels = _search_of("ramp", found, encoded, labels[rows], request).suspects(
+        encoded, labels[rows], cv=folds
     )
-    loss = measure.estimate(judged)
+    suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
     points = np.arange(len(rows))
     if len(points) > _MOST_POINTS:
         rng = np.random.default_rng(request.seed)
         points = np.sort(rng.choice(len(rows), _MOST_POINTS, replace=False))
-    path = None
-    if "leaky" in found.searches:
-        path = path_section(found.searches["leaky"])
+    how = how_compared(found, folds, len(labels))
     return Report(
         title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
-            chosen.why[0].upper() + chosen.why[1:] + ".",
-            f"On rows that it had not seen its {measure.title} is {100 * loss.value:.2f} % "
-            f"(95 % interval {100 * loss.low:.1f} to {100 * loss.high:.1f} %).",
-            _final_sentence(chosen, len(labels)),
+            *_summary(chosen, measure, len(labels)),
             f"{len(suspects.rows)} of the {len(rows)} labels looked at seem wrong.",
         ],
         health=data_health(table, labels),
-        comparison=comparison_section(
-            found.judged, measure, chosen.kind, how_compared(found, folds, len(labels))
-        ),
+        comparison=comparison_section(found.judged, measure, chosen.kind, how),
         classes=class_table(judged),
         truth=true_labels_section(judged, measure),
-        path=path,
+        path=path_section(found.searches["leaky"]) if "leaky" in found.searches else None,
         coverage=Coverage.from_answers(
             judged.true,
             judged.answers,
@@ -107,19 +96,12 @@ def fit_report(
             labels[rows][points],
             flagged[points],
         ),
-        settings={
-            "data": data,
-            "rows": str(len(labels)),
-            "rows compared on": str(len(rows)),
-            "model": TITLES[chosen.kind],
-            "decided by": f"{measure.title} ({measure.meaning})",
-            "cost of no answer d": f"{measure.d:g}",
-            "class weights": _weights_text(request.class_weight),
-            "missing values": str(chosen.model.missing),
-            "folds": str(folds),
-            "seed": str(request.seed),
-            **versions(),
-        },
+        settings=_settings(data, len(labels), chosen, measure, request, folds),
+        card=card_sections(
+            chosen.model,
+            answered=Answered(judged.true, judged.answers, judged.rejected),
+            noise=judged_labels,
+        ),
     )
 
 
@@ -127,6 +109,34 @@ def _places(rows: IntArray, wanted: IntArray) -> IntArray:
     """Where the wanted rows stand among `rows`."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
+
+
+def _summary(chosen: Chosen, measure: Measure, n_rows: int) -> list[str]:
+    loss = measure.estimate(chosen.judged)
+    return [
+        chosen.why[0].upper() + chosen.why[1:] + ".",
+        f"On rows that it had not seen its {measure.title} is {100 * loss.value:.2f} % "
+        f"(95 % interval {100 * loss.low:.1f} to {100 * loss.high:.1f} %).",
+        _final_sentence(chosen, n_rows),
+    ]
+
+
+def _settings(
+    data: str, n_rows: int, chosen: Chosen, measure: Measure, request: Request, folds: int
+) -> dict[str, str]:
+    return {
+        "data": data,
+        "rows": str(n_rows),
+        "rows compared on": str(len(chosen.race.rows)),
+        "model": TITLES[chosen.kind],
+        "decided by": f"{measure.title} ({measure.meaning})",
+        "cost of no answer d": f"{measure.d:g}",
+        "class weights": _weights_text(request.class_weight),
+        "missing values": str(chosen.model.missing),
+        "folds": str(folds),
+        "seed": str(request.seed),
+        **versions(),
+    }
 
 
 def how_compared(found: Race, folds: int, n_rows: int) -> str:
@@ -150,7 +160,12 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
 
 
 def class_table(judged: Judged) -> ClassTable:
-    """What became of the held-out rows of every class."""
+    """What became of the held-out rows of every class.
+
+    Parameters
+    ----------
+    judged : Judged
+    """
     classes = np.unique(judged.true)
     right = (judged.true == judged.answers) & ~judged.rejected
     wrong = (judged.true != judged.answers) & ~judged.rejected

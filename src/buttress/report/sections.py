@@ -337,6 +337,26 @@ class Picture:
     how: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class CardSection:
+    """One section of a model card.
+
+    Attributes
+    ----------
+    title : str
+        With slashes between the levels: "Evaluation results/By group".
+    text : str
+        A paragraph; may be empty.
+    columns, rows
+        A table; none when there are no columns.
+    """
+
+    title: str
+    text: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Report:
     """A whole report; a section that is None is left out.
@@ -348,6 +368,8 @@ class Report:
         The findings, one sentence each.
     health, comparison, noise, classes, truth, path, coverage, refusals, suspects, picture
         The sections.
+    card : sequence of CardSection
+        The model card.
     settings : mapping of str to str
         What was asked for, and the versions.
     """
@@ -364,4 +386,5 @@ class Report:
     refusals: Refusals | None = None
     suspects: Suspects | None = None
     picture: Picture | None = None
+    card: Sequence[CardSection] = ()
     settings: Mapping[str, str] = field(default_factory=dict)

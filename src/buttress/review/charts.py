@@ -51,10 +51,34 @@ def risk_scale(wrong: float) -> Markup:
     wrong = min(max(wrong, 0.0), 1.0)
     x = 10 + 300 * wrong
     return Markup(
-        '<svg class="scale" viewBox="0 0 320 34" role="img" '
+        '<svg class="scale" viewBox="0 0 320 38" role="img" '
         f'aria-label="probability that the label is wrong: {wrong:.2f}">'
         '<rect class="rail" x="10" y="8" width="300" height="8" rx="4"/>'
         f'<rect class="fill" x="10" y="8" width="{300 * wrong:.1f}" height="8" rx="4"/>'
         f'<circle class="knob" cx="{x:.1f}" cy="12" r="7"/>'
         '<text x="10" y="32">right</text><text x="310" y="32" text-anchor="end">wrong</text></svg>'
+    )
+
+
+def margin_scale(margin: float, low: float, high: float) -> Markup:
+    """Where a margin lies in the band of margins that are refused.
+
+    Examples
+    --------
+    >>> 'aria-label="margin 0.1, refused from -0.5 to 0.5"' in margin_scale(0.1, -0.5, 0.5)
+    True
+    """
+    middle, half = (low + high) / 2, max((high - low) / 2, abs(margin - (low + high) / 2), 1e-12)
+
+    def at(value: float) -> float:
+        return 160 + 100 * (value - middle) / half
+
+    return Markup(
+        '<svg class="scale" viewBox="0 0 320 38" role="img" '
+        f'aria-label="margin {margin:.3g}, refused from {low:.3g} to {high:.3g}">'
+        '<rect class="rail" x="10" y="8" width="300" height="8" rx="4"/>'
+        f'<rect class="band" x="{at(low):.1f}" y="8" width="{at(high) - at(low):.1f}" height="8"/>'
+        f'<circle class="knob" cx="{at(margin):.1f}" cy="12" r="7"/>'
+        f'<text x="{at(low):.1f}" y="32" text-anchor="middle">{low:.3g}</text>'
+        f'<text x="{at(high):.1f}" y="32" text-anchor="middle">{high:.3g}</text></svg>'
     )

@@ -133,7 +133,13 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
 
 
 def write_corrections(path: str | os.PathLike[str], corrections: Iterable[Correction]) -> None:
-    """Write corrections as CSV; the file appears whole or not at all."""
+    """Write corrections as CSV; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+    corrections : iterable of Correction
+    """
     names = [field.name for field in fields(Correction)]
     with replacing(path, "w") as file:
         writer = csv.writer(file, lineterminator="\n")

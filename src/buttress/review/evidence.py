@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
 from buttress.tables.encoder import TableEncoder
-from buttress.tables.table import Table, is_missing, is_number, text_of
+from buttress.tables.grammar import to_number
+from buttress.tables.table import Table, as_table, as_text, is_missing, is_number, text_of
 
 # Text columns with more values than this are shown, and take no part in distances.
 _MOST_CATEGORIES = 50
@@ -54,7 +56,7 @@ class Neighbour:
     Attributes
     ----------
     row : int
-        Its number, counted from 1.
+        What it is called: its number, counted from 1.
     label : str
     distance : float
         Between the standardised rows.
@@ -78,6 +80,8 @@ class Evidence:
         As written, one per row; None where missing.
     features : list of str
         The columns that a model may learn from; the others are only shown.
+    numbers : ndarray of int, optional
+        What the rows are called; 1, 2, ... when not given.
 
     Examples
     --------
@@ -89,14 +93,22 @@ class Evidence:
     "nearest 'yes': row 3 (0.04); against 'no': age 71 (usual 22, of 'yes' 70)"
     """
 
-    def __init__(self, table: Table, labels: NDArray[Any], features: list[str]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        labels: NDArray[Any],
+        features: list[str],
+        numbers: IntArray | None = None,
+    ) -> None:
         self.table = table
+        self._numbers = np.arange(1, len(table) + 1) if numbers is None else numbers
         self.features = features
         near = _with_values(Table({n: table[n] for n in features if _few_values(table[n])}))
         self._encoded: Array = np.zeros((len(table), 1), dtype=np.float32)
+        self._encoder: TableEncoder | None = None
         if near.names:
-            encoded = TableEncoder(missing="impute").fit_transform(near)
-            self._encoded = np.asarray(encoded, dtype=np.float32)
+            self._encoder = TableEncoder(missing="impute", new_categories="ignore").fit(near)
+            self._encoded = np.asarray(self._encoder.transform(near), dtype=np.float32)
         self._spread = {n: _spread(table[n]) for n in features if is_number(table[n])}
         self.update(labels)
 
@@ -109,7 +121,7 @@ class Evidence:
         self._shares: dict[str, dict[str, Counter[Any]]] = {}
         for label, rows in self._rows.items():
             drawn = rows[:: max(1, len(rows) // _MEDIAN_ROWS)]
-            self._usual[label] = {n: _usual(v[drawn]) for n, v in self.table.columns.items()}
+            self._usual[label] = {n: _usual(self.table[n][drawn]) for n in self.features}
             self._shares[label] = {
                 n: Counter(self.table[n][rows]) for n in self.features if n not in self._spread
             }
@@ -120,16 +132,34 @@ class Evidence:
 
     def row(self, row: int, given: str | None, suggested: str | None) -> list[Feature]:
         """The columns of a row, those that speak against its label first."""
-        found = [
-            Feature(
-                name,
-                shown(values[row]),
-                {label: shown(self._usual[label][name]) for label in self.classes},
-                self._against(name, values[row], given, suggested),
-            )
-            for name, values in self.table.columns.items()
-        ]
+        values = {name: values[row] for name, values in self.table.columns.items()}
+        return self.features_of(values, given, suggested)
+
+    def features_of(
+        self, values: Mapping[str, Any], given: str | None, suggested: str | None
+    ) -> list[Feature]:
+        """The same for the values of any row, by column; those that are no features are shown."""
+        found = []
+        for name, value in values.items():
+            known = name in self.features
+            usual = {
+                label: shown(self._usual[label][name]) if known else "" for label in self.classes
+            }
+            against = self._against(name, value, given, suggested) if known else 0.0
+            found.append(Feature(name, shown(value), usual, against))
         return sorted(found, key=lambda feature: -feature.against)
+
+    def as_columns(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of a row from elsewhere, as numbers or text like the table's columns."""
+        found: dict[str, Any] = dict(values)
+        for name in found.keys() & self.table.columns.keys():
+            column = as_table({name: [found[name]]})[name]
+            if is_number(self.table[name]) and not is_number(column):
+                column = np.array([np.nan if text is None else to_number(text) for text in column])
+            elif not is_number(self.table[name]):
+                column = as_text(column)
+            found[name] = column[0]
+        return found
 
     def _against(self, name: str, value: Any, given: str | None, suggested: str | None) -> float:
         known = given in self._rows and suggested in self._rows and given != suggested
@@ -153,14 +183,24 @@ class Evidence:
     def neighbours(self, row: int, label: str, k: int = 3) -> list[Neighbour]:
         """The nearest rows of a class."""
         among = self._rows.get(label, np.empty(0, dtype=np.intp))
-        among = among[among != row]
-        squares = ((self._encoded[among] - self._encoded[row]) ** 2).sum(axis=1)
+        return self._nearest(self._encoded[row], label, among[among != row], k)
+
+    def neighbours_of(self, values: Mapping[str, Any], label: str, k: int = 3) -> list[Neighbour]:
+        """The nearest rows of a class to a row that is not in the table."""
+        point: Array = np.zeros(1, dtype=np.float32)
+        if self._encoder is not None:
+            names = self._encoder.feature_names_in_
+            table = as_table({name: [values.get(name)] for name in names})
+            point = np.asarray(self._encoder.transform(table)[0], dtype=np.float32)
+        return self._nearest(point, label, self._rows.get(label, np.empty(0, dtype=np.intp)), k)
+
+    def _nearest(self, point: Array, label: str, among: IntArray, k: int) -> list[Neighbour]:
+        squares = ((self._encoded[among] - point) ** 2).sum(axis=1)
         nearest: IntArray = np.argsort(squares, kind="stable")[:k]
+        chosen = among[nearest]
         return [
-            Neighbour(
-                int(among[i]) + 1, label, float(np.sqrt(squares[i])), self.values(int(among[i]))
-            )
-            for i in nearest
+            Neighbour(int(self._numbers[row]), label, float(distance), self.values(int(row)))
+            for row, distance in zip(chosen, np.sqrt(squares[nearest]), strict=True)
         ]
 
     def reason(self, row: int, given: str, suggested: str, k: int = 3) -> str:

@@ -74,6 +74,8 @@ class Progress:
         if self.next_share < STOP_SHARE:
             return "You may stop: fewer than 1 in 20 of the next rows would be wrong."
         one_in = 1 / self.next_share
+        if one_in < 1.5:
+            return "Go on: most of the next rows are wrong."
         return f"Go on: about 1 in {one_in:.0f} of the next rows is wrong."
 
 

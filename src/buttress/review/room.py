@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,7 +22,7 @@ QUEUED_FROM = 0.05
 # And at least this many, so that a person can see for themselves.
 QUEUED_LEAST = 20
 # Neighbours shown of every class.
-_NEIGHBOURS = 3
+NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +62,11 @@ class RowView:
     title : str
     features : list of Feature
     neighbours : dict of str to list of Neighbour
-        By class.
+        By class; what is usual is shown of the same classes.
     notes : list of str
         Further facts, one sentence each.
+    margin : tuple of float or None
+        Of a refused row: its margin, and the ends of the band of margins that are refused.
     """
 
     item: Item
@@ -73,6 +74,7 @@ class RowView:
     features: list[Feature]
     neighbours: dict[str, list[Neighbour]]
     notes: list[str]
+    margin: tuple[float, float, float] | None = None
 
 
 class Room(Protocol):
@@ -205,7 +207,7 @@ class SuspectRoom:
             item,
             f"Row {item.id + 1}" + (f" ({item.key})" if self.key_column != ROW_NUMBER else ""),
             self.evidence.row(item.id, item.given, item.suggested),
-            {c: self.evidence.neighbours(item.id, c, _NEIGHBOURS) for c in classes if c},
+            {c: self.evidence.neighbours(item.id, c, NEIGHBOURS) for c in classes if c},
             [],
         )
 
@@ -303,61 +305,9 @@ def _priority(order: NDArray[np.intp]) -> Array:
     return priority
 
 
-class RefusalRoom:
-    """Rows that a running model would not answer.
-
-    Parameters
-    ----------
-    store : ReviewStore
-    classes : sequence of str
-    title : str
-    learned : callable
-        Called after every decision.
-    """
-
-    files: Path | None = None
-
-    def __init__(
-        self,
-        store: ReviewStore,
-        classes: Sequence[str],
-        *,
-        title: str,
-        learned: Callable[[], str],
-    ) -> None:
-        self.store = store
-        self.title = title
-        self._classes = list(classes)
-        self._learned = learned
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """Labels to choose from."""
-        return self._classes
-
-    @property
-    def busy(self) -> str:
-        """How the model does."""
-        return self._learned()
-
-    def view(self, item: Item) -> RowView:
-        """The values that were sent, and the margin."""
-        content = json.loads(item.content or "{}")
-        features = [Feature(str(n), str(v), {}, 0.0) for n, v in content.get("row", {}).items()]
-        return RowView(item, f"Refused row {item.id}", features, {}, content.get("notes", []))
-
-    def decided(self) -> None:
-        """The service collects the labels by itself."""
-
-    def corrections(self) -> list[Correction]:
-        """The labels decided, for what the model would have answered."""
-        return corrections_of(self.store, "refused row")
-
-
 __all__ = [
     "Judge",
     "Ranking",
-    "RefusalRoom",
     "Room",
     "RowView",
     "SuspectRoom",

@@ -7,24 +7,22 @@ after the commit. The file may be opened by several processes.
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from buttress.review._records import SCHEMA, Decision, Item, ReviewError
+from buttress.review._database import Database
+from buttress.review._records import Decision, Item, ReviewError
 from buttress.review.opinions import CHANGE, KEEP, OPEN, UNSURE, Opinion, Outcome, outcome_of
 
-_VERSION = "1"
 # Rows rescored in one transaction: a reviewer's decision waits no longer than these take.
 _RESCORED_AT_ONCE = 2000
 
 
-class ReviewStore:
+class ReviewStore(Database):
     """Rows to look at, who looks at which, and what was decided.
 
     Parameters
@@ -51,64 +49,10 @@ class ReviewStore:
     def __init__(
         self, path: str | Path, *, overlap: float = 0.1, lease_seconds: float = 600.0
     ) -> None:
-        self.path = Path(path)
+        super().__init__(Path(path))
         self.overlap = overlap
         self.lease_seconds = lease_seconds
         self._rescored = 0
-        self._lock = threading.RLock()
-        self._base = sqlite3.connect(
-            path, timeout=60, check_same_thread=False, isolation_level=None
-        )
-        try:
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=FULL")
-            self._base.executescript(SCHEMA)
-        except sqlite3.DatabaseError as error:
-            self._base.close()
-            raise ReviewError(f"{path}: not a review store: {error}") from None
-        self.remember("version", _VERSION)
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._base.close()
-
-    @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction; on disk when the block ends without an error."""
-        with self._lock:
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._base
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
-
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._base.execute(query, values).fetchall()
-
-    # -- what the store is about -----------------------------------------------------------
-
-    def remember(self, name: str, value: str) -> None:
-        """Keep a fact, or check that it is the one kept before."""
-        with self._change() as base:
-            base.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (name, value))
-            known = base.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()[0]
-        if known != value:
-            raise ReviewError(
-                f"{self.path} was made for another {name} ({known}, now {value}); continue with "
-                "that one, or start a review in another --store"
-            )
-
-    def known(self, name: str) -> str:
-        """A fact that was kept."""
-        rows = self._rows("SELECT value FROM about WHERE name = ?", (name,))
-        if not rows:
-            raise ReviewError(f"{self.path} is no review of a table")
-        return str(rows[0][0])
 
     def add(self, items: Iterable[tuple[Any, ...]]) -> None:
         """Add rows: id (or None), key, given, suggested, wrong, priority, queued, content.

@@ -6,18 +6,19 @@ import asyncio
 import csv
 import hmac
 import io
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from buttress._version import __version__
@@ -25,8 +26,9 @@ from buttress.review.page import ReviewPage
 from buttress.serve.description import openapi, openapi_page
 from buttress.serve.errors import RequestError
 from buttress.serve.model import Answers, ServedModel
-from buttress.serve.rows import Rows, format_of, read_rows
-from buttress.serve.service import Service
+from buttress.serve.rows import Rows, format_of, read_rows, write_json
+from buttress.serve.service import Service, log
+from buttress.serve.training import as_record
 from buttress.serve.v2 import V2
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -73,9 +75,10 @@ class Api:
                 for path, answer, method in v2.addresses()
             ),
         ]
-        if self.service.room is not None:
-            page = ReviewPage(self.service.room, self.service.settings.token)
+        if self.service.refused is not None:
+            page = ReviewPage(self.service.refused.room, self.service.settings.token)
             routes.append(Mount("/review", routes=page.routes()))
+            routes.append(Route("/review", lambda request: RedirectResponse("/review/")))
         return routes
 
     def _route(self, path: str, answer: Answer, method: str, *, is_open: bool = False) -> Route:
@@ -99,6 +102,9 @@ class Api:
             return failure("no answer in time", 503, {"Retry-After": "1"})
         except ClientDisconnect:
             return failure("the client went away", 400)
+        except Exception:
+            log.exception("a request was not answered")
+            return failure("the service failed; its log says why", 500)
 
     def _check(self, request: Request) -> None:
         """The token; without one, that no other web site asks through somebody's browser."""
@@ -114,11 +120,7 @@ class Api:
                 )
             return
         host = headers.get("host", "")
-        try:
-            name = urlsplit(f"//{host}").hostname
-        except ValueError:
-            name = None
-        if name not in _LOOPBACK:
+        if _name_of(host) not in _LOOPBACK:
             raise RequestError("without a token the service answers to loopback names only", 421)
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
@@ -137,19 +139,17 @@ class Api:
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise RequestError("a compressed body is not accepted", 415)
 
-        async def collect() -> bytes:
-            parts, size = [], 0
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise RequestError(
-                        f"the body is larger than {most} bytes", 413, {"Connection": "close"}
-                    )
-                parts.append(part)
-            return b"".join(parts)
-
+        parts, size = [], 0
         try:
-            return await asyncio.wait_for(collect(), self.service.settings.timeout)
+            async with asyncio.timeout(self.service.settings.timeout):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > most:
+                        raise RequestError(
+                            f"the body is larger than {most} bytes", 413, {"Connection": "close"}
+                        )
+                    parts.append(part)
+            return b"".join(parts)
         except TimeoutError:
             raise RequestError(
                 "the body did not arrive in time", 408, {"Connection": "close"}
@@ -172,7 +172,7 @@ class Api:
         return written(model, answers, rows.form)
 
     async def explain(self, request: Request) -> Response:
-        """What every column adds to the margin."""
+        """What every column adds to the margin, and why rows are refused."""
         rows = await self._rows(request)
         if len(rows) > _MOST_EXPLAINED:
             raise RequestError(f"more than {_MOST_EXPLAINED} rows to explain in one request", 413)
@@ -188,6 +188,11 @@ class Api:
                 zip(model.columns.names, each, strict=True), key=lambda pair: -abs(pair[1])
             )
             record["columns"] = [{"column": name, "effect": effect} for name, effect in pairs]
+        training, refused = self.service.training, np.flatnonzero(answers.refused)
+        if training is not None and len(refused):
+            reasons = await run_in_threadpool(training.reasons, model, X[refused])
+            for index, reason in zip(refused.tolist(), reasons, strict=True):
+                told[index]["reason"] = as_record(reason)
         return as_json({"model": model.version, "answers": told})
 
     async def learn(self, request: Request) -> Response:
@@ -222,6 +227,8 @@ class Api:
                 "columns": [
                     {"name": name, "kind": "number"}
                     if name in columns.numeric
+                    else {"name": name, "kind": "text"}
+                    if name in columns.derived
                     else {"name": name, "kind": "category", "values": columns.categories[name]}
                     for name in columns.names
                 ],
@@ -288,7 +295,7 @@ def written(model: ServedModel, answers: Answers, form: str) -> Response:
         return as_json({"model": model.version, "answers": told})
     headers = _HEADERS | {"Buttress-Model": model.version}
     if form == "jsonl":
-        lines = "".join(json.dumps({**record, "model": model.version}) + "\n" for record in told)
+        lines = b"".join(write_json({**record, "model": model.version}) + b"\n" for record in told)
         return Response(lines, headers=headers, media_type="application/x-ndjson")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -305,7 +312,7 @@ def written(model: ServedModel, answers: Answers, form: str) -> Response:
 def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON answer."""
     return Response(
-        json.dumps(content, separators=(",", ":")),
+        write_json(content),
         status,
         headers=_HEADERS | (headers or {}),
         media_type="application/json",
@@ -324,6 +331,15 @@ async def _http_failure(request: Request, error: Exception) -> Response:
     return failure(words.get(error.status_code, str(error.detail)), error.status_code, headers)
 
 
+@lru_cache(maxsize=256)
+def _name_of(host: str) -> str | None:
+    """The name in a Host header, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
 def make_app(service: Service) -> Starlette:
     """The service as an ASGI application.
 
@@ -340,8 +356,10 @@ def make_app(service: Service) -> Starlette:
         finally:
             await service.stop()
 
-    return Starlette(
+    app = Starlette(
         routes=Api(service).routes(),
         lifespan=life,
         exception_handlers={HTTPException: _http_failure},
     )
+    app.router.redirect_slashes = False  # an address is right or it is none
+    return app

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -14,9 +15,47 @@ from buttress._arrays import Array
 from buttress.serve.errors import RequestError
 from buttress.serve.model import Answers, ServedModel
 
-# Batches expected to take no longer are computed at once: handing 1 ms of work to another
-# thread costs about as much as a tenth of it and lets nothing else run any sooner.
+# Batches expected to take no longer are computed at once: handing work to another thread costs
+# 0.1 ms on an idle machine and up to 4 ms on a busy one, and lets nothing else run any sooner.
 _AT_ONCE_SECONDS = 0.001
+
+Waiting = tuple[ServedModel, Array, "asyncio.Future[Answers]"]
+
+
+class Costs:
+    """Seconds that batches take, by their size.
+
+    One row costs nearly as much as ten (what a call costs), a thousand rows ten times as much as
+    a hundred (what a row costs), so a mean over all batches would be wrong for every one of them.
+    Sizes are told apart by powers of two. A batch that took long may have waited for the machine,
+    so short times count at once and long ones little by little.
+
+    Examples
+    --------
+    >>> costs = Costs()
+    >>> costs.seen(100, 0.005)
+    >>> costs.expected(100), costs.expected(400) > 0.01
+    (0.005, True)
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}
+
+    def seen(self, n_rows: int, seconds: float) -> None:
+        """Remember what a batch took."""
+        size = n_rows.bit_length()
+        before = self._seconds.get(size, seconds)
+        self._seconds[size] = before + (0.5 if seconds < before else 0.05) * (seconds - before)
+
+    def expected(self, n_rows: int) -> float:
+        """What a batch will take: as one of its size, else in proportion to the nearest known."""
+        size = n_rows.bit_length()
+        if size in self._seconds:
+            return self._seconds[size]
+        if not self._seconds:
+            return float("inf")
+        nearest = min(self._seconds, key=lambda known: abs(known - size))
+        return self._seconds[nearest] * 2.0 ** max(0, size - nearest)
 
 
 class Batcher:
@@ -48,18 +87,18 @@ class Batcher:
         self.threaded = threaded
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._seen = seen
-        self._waiting: deque[tuple[ServedModel, Array, asyncio.Future[Answers]]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._running = False
-        self._seconds_per_row = 1e-3
+        self._costs = Costs()
 
     async def submit(self, model: ServedModel, X: Array) -> Answers:
         """The answers for some encoded rows."""
         if self.waiting_rows + len(X) > self.most_waiting and self.waiting_rows:
-            seconds = max(1, round(self._seconds_per_row * self.waiting_rows))
+            seconds = self._costs.expected(self.most_rows) * self.waiting_rows / self.most_rows
             raise RequestError(
                 f"{self.waiting_rows} rows are waiting; come again later",
                 429,
-                {"Retry-After": str(min(seconds, 60))},
+                {"Retry-After": str(round(min(max(seconds, 1), 60)))},
             )
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answers] = loop.create_future()
@@ -68,21 +107,37 @@ class Batcher:
         if not self._running:
             self._running = True
             # Requests that are ready in this turn of the loop join the first batch.
-            loop.call_soon(self._start)
+            loop.call_soon(self._work)
         return await answer
 
-    def _start(self) -> None:
-        self._task = asyncio.ensure_future(self._work())
+    def _work(self) -> None:
+        """Answer what is waiting: small batches here and now, a large one in the other thread."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch = self._next_batch()
+            X = batch[0][1] if len(batch) == 1 else np.concatenate([rows for _, rows, _ in batch])
+            if self.threaded or self._costs.expected(len(X)) > _AT_ONCE_SECONDS:
+                computed = loop.run_in_executor(self.worker, _timed_answer, batch[0][0], X)
+                computed.add_done_callback(partial(self._go_on, batch))
+                return
+            try:
+                answers, seconds = _timed_answer(batch[0][0], X)
+            except Exception as error:
+                self._refuse(batch, error)
+            else:
+                self._hand_out(batch, answers, seconds)
+        self._running = False
 
-    async def _work(self) -> None:
-        try:
-            while self._waiting:
-                batch = self._next_batch()
-                await self._answer(batch)
-        finally:
-            self._running = False
+    def _go_on(self, batch: list[Waiting], done: asyncio.Future[tuple[Answers, float]]) -> None:
+        """The other thread has ended a batch."""
+        error = done.exception()
+        if error is not None:
+            self._refuse(batch, error)
+        else:
+            self._hand_out(batch, *done.result())
+        self._work()
 
-    def _next_batch(self) -> list[tuple[ServedModel, Array, asyncio.Future[Answers]]]:
+    def _next_batch(self) -> list[Waiting]:
         """Requests for one model, in order, as long as they fit."""
         batch = [self._waiting.popleft()]
         n_rows = len(batch[0][1])
@@ -93,37 +148,33 @@ class Batcher:
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _answer(
-        self, batch: list[tuple[ServedModel, Array, asyncio.Future[Answers]]]
-    ) -> None:
-        model = batch[0][0]
-        X = batch[0][1] if len(batch) == 1 else np.concatenate([rows for _, rows, _ in batch])
-        start = time.perf_counter()
-        try:
-            if self.threaded or self._seconds_per_row * len(X) > _AT_ONCE_SECONDS:
-                loop = asyncio.get_running_loop()
-                answers = await loop.run_in_executor(self.worker, model.answer, X)
-            else:
-                answers = model.answer(X)
-        except Exception as error:
-            for _, _, future in batch:
-                if not future.done():
-                    future.set_exception(RequestError(f"the model cannot answer: {error}"))
-            return
-        finally:
-            self.waiting_rows -= len(X)
-        seconds = time.perf_counter() - start
-        self._seconds_per_row += 0.1 * (seconds / len(X) - self._seconds_per_row)
+    def _hand_out(self, batch: list[Waiting], answers: Answers, seconds: float) -> None:
+        n_rows = len(answers)
+        self.waiting_rows -= n_rows
+        self._costs.seen(n_rows, seconds)
         if self._seen is not None:
-            self._seen(len(X), len(batch), seconds)
+            self._seen(n_rows, len(batch), seconds)
         position = 0
         for _, rows, future in batch:
             if not future.done():
                 future.set_result(answers.part(slice(position, position + len(rows))))
             position += len(rows)
 
+    def _refuse(self, batch: list[Waiting], error: BaseException) -> None:
+        for _, rows, future in batch:
+            self.waiting_rows -= len(rows)
+            if not future.done():
+                future.set_exception(RequestError(f"the model cannot answer: {error}"))
+
     async def finish(self) -> None:
         """Answer what is waiting, then stop."""
         while self._running or self._waiting:
             await asyncio.sleep(0.005)
         self.worker.shutdown(wait=True)
+
+
+def _timed_answer(model: ServedModel, X: Array) -> tuple[Answers, float]:
+    """Answers, and the seconds they took."""
+    start = time.perf_counter()
+    answers = model.answer(X)
+    return answers, time.perf_counter() - start

@@ -25,6 +25,8 @@ def openapi(service: Service) -> dict[str, Any]:
     properties: dict[str, Any] = {
         name: {"type": ["number", "null"]}
         if name in columns.numeric
+        else {"type": ["string", "null"]}
+        if name in columns.derived
         else {"type": ["string", "null"], "enum": [*columns.categories[name], None]}
         for name in columns.names
     }

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseMarginClassifier
 from buttress.classifiers.reject import RejectMixin
 from buttress.persistence import describe
-from buttress.serve.errors import RequestError
+from buttress.serve.columns import plain_columns, table_columns
 from buttress.serve.rows import Rows
 from buttress.tables import TableClassifier
-from buttress.tables.grammar import to_number
-from buttress.tables.table import listed, text_of
+from buttress.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,163 +52,6 @@ class Answers:
         )
 
 
-class Columns:
-    """From the values of a request to the matrix that an estimator sees.
-
-    It does what `TableEncoder.transform` does, to the last bit, without building a table:
-    a request has one row more often than a thousand.
-
-    Parameters
-    ----------
-    names : sequence of str
-    numeric : sequence of str
-    categories : dict of str to list of str
-    fill : dict
-        What replaces a missing value, by column; a column without one refuses it.
-    usual : dict
-        A usual value of every column.
-    mean, scale : ndarray or None
-        Of the numeric columns.
-    target : str, optional
-        May be among the columns of a request, and is not looked at.
-    lenient : bool
-        Extra columns are ignored, new categories are none of the known ones.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        numeric: Sequence[str],
-        categories: dict[str, list[str]],
-        fill: dict[str, Any],
-        usual: dict[str, Any],
-        mean: Array | None = None,
-        scale: Array | None = None,
-        target: str | None = None,
-        lenient: bool = False,
-    ) -> None:
-        self.names = [str(name) for name in names]
-        self.numeric = [str(name) for name in numeric]
-        self.categories = categories
-        self.fill = fill
-        self.usual = usual
-        self.mean, self.scale = mean, scale
-        self.target = target
-        self.lenient = lenient
-        self._codes = {
-            name: {value: code for code, value in enumerate(values)}
-            for name, values in categories.items()
-        }
-        self._known = set(self.names)
-        self._layouts: dict[tuple[str, ...], dict[str, int]] = {}
-
-    def encode(self, rows: Rows) -> Array:
-        """The matrix of some rows; what does not fit is named."""
-        place = self._layouts.get(rows.names) or self._layout(rows.names)
-        parts = []
-        if self.numeric:
-            parts.append(self._numbers(rows, [place[name] for name in self.numeric]))
-        for name, codes in self._codes.items():
-            parts.append(self._one_hot(rows, name, place[name], codes))
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
-
-    def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
-        """Where the model's columns stand in the rows of a request."""
-        place = {name: index for index, name in enumerate(names)}
-        absent = [name for name in self.names if name not in place]
-        if absent:
-            raise RequestError(f"the column {listed(absent, 3)} of the model is missing")
-        extra = [name for name in names if name not in self._known and name != self.target]
-        if extra and not self.lenient:
-            raise RequestError(f"the model has no column {listed(extra, 3)}")
-        if len(self._layouts) < 64:  # clients have few; an attacker may have many
-            self._layouts[names] = place
-        return place
-
-    def _numbers(self, rows: Rows, places: list[int]) -> Array:
-        values = rows.values
-        if rows.form == "csv":
-            table = [self._parsed(row, number, places) for number, row in enumerate(values, 1)]
-        else:
-            table = [[row[place] for place in places] for row in values]
-            for entries in table:
-                for entry in entries:
-                    if type(entry) is not float and type(entry) is not int:
-                        self._check_number(table)
-                        break
-        try:
-            matrix: Array = np.array(table, dtype=np.float64)
-        except OverflowError:
-            raise RequestError("a number is too large") from None
-        if not np.isfinite(matrix).all():
-            matrix = self._filled(matrix)
-        if self.mean is not None and self.scale is not None:
-            return np.asarray((matrix - self.mean) / self.scale)
-        return matrix
-
-    def _parsed(self, row: Sequence[Any], number: int, places: list[int]) -> list[Any]:
-        try:
-            return [None if row[place] is None else to_number(row[place]) for place in places]
-        except ValueError:
-            for name, place in zip(self.numeric, places, strict=True):
-                try:
-                    to_number(row[place] or "0")
-                except ValueError:
-                    raise RequestError(
-                        f"row {number}: column {name!r} is numeric, but holds {_short(row[place])}"
-                    ) from None
-            raise
-
-    def _check_number(self, table: list[list[Any]]) -> None:
-        """Name the first value that is neither a number nor missing."""
-        for number, entries in enumerate(table, start=1):
-            for name, entry in zip(self.numeric, entries, strict=True):
-                if entry is not None and type(entry) not in (int, float):
-                    raise RequestError(
-                        f"row {number}: column {name!r} is numeric, but holds {_short(entry)}"
-                    )
-
-    def _filled(self, matrix: Array) -> Array:
-        """Missing values replaced; infinite ones, and missing ones where none may be, refused."""
-        for column, name in enumerate(self.numeric):
-            values = matrix[:, column]
-            missing = np.isnan(values)
-            if np.isinf(values).any():
-                row = int(np.flatnonzero(np.isinf(values))[0]) + 1
-                raise RequestError(f"row {row}: column {name!r} is too large a number")
-            if missing.any():
-                if name not in self.fill:
-                    row = int(np.flatnonzero(missing)[0]) + 1
-                    raise RequestError(f"row {row}: column {name!r} has no value")
-                matrix[missing, column] = self.fill[name]
-        return matrix
-
-    def _one_hot(self, rows: Rows, name: str, place: int, codes: dict[str, int]) -> Array:
-        matrix = np.zeros((len(rows), len(codes)))
-        for number, row in enumerate(rows.values):
-            value = row[place]
-            if value is None:
-                if name not in self.fill:
-                    raise RequestError(f"row {number + 1}: column {name!r} has no value")
-                value = self.fill[name]
-            elif isinstance(value, (list, dict)):
-                raise RequestError(f"row {number + 1}: column {name!r} is text, not a list")
-            text = value.strip() if type(value) is str else text_of(value)
-            code = codes.get(text)
-            if code is not None:
-                matrix[number, code] = 1.0
-            elif not self.lenient:
-                raise RequestError(
-                    f"row {number + 1}: column {name!r} has the new category {_short(text)}"
-                )
-        return matrix
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 class ServedModel:
     """A fitted model, ready to answer.
 
@@ -222,6 +65,8 @@ class ServedModel:
         As in `Columns`.
     refuse_below : float, optional
         Refuse rows whose margin is smaller, for models that do not refuse by themselves.
+    kept : sequence of str
+        As in `Columns`.
     """
 
     def __init__(
@@ -231,6 +76,7 @@ class ServedModel:
         *,
         lenient: bool = False,
         refuse_below: float | None = None,
+        kept: Sequence[str] = (),
         about: dict[str, Any] | None = None,
     ) -> None:
         self.model = model
@@ -239,13 +85,18 @@ class ServedModel:
         self.refuse_below = refuse_below
         table = isinstance(model, TableClassifier)
         self.target = model.target if table else None
-        self.columns = _table_columns(model, lenient) if table else _plain_columns(model, lenient)
+        make = table_columns if table else plain_columns
+        self.columns = make(model, lenient, kept)
         found = model.estimator_ if table else model
         # A search by scikit-learn hands every call on; go to the winner at once.
         own = isinstance(found, BaseMarginClassifier)
         self.estimator = found if own else getattr(found, "best_estimator_", found)
         self.classes = self.estimator.classes_
         self._margin = isinstance(self.estimator, BaseMarginClassifier)
+        # Rows of a request are checked when they are encoded; a second time costs 0.1 ms each.
+        inherited = getattr(type(self.estimator), "decision_function", None)
+        usual = (BaseMarginClassifier.decision_function, ApproximationMixin.decision_function)
+        self._checked = self._margin and inherited in usual
         self._band = isinstance(self.estimator, RejectMixin)
         self.has_margin = hasattr(self.estimator, "decision_function")
         self.has_probability = hasattr(self.estimator, "predict_proba")
@@ -262,16 +113,57 @@ class ServedModel:
         *,
         lenient: bool = False,
         refuse_below: float | None = None,
+        kept: Sequence[str] = (),
     ) -> ServedModel:
         """The model in a file; its version is the beginning of the file's checksum."""
         model, about = describe(path)
         return cls(
-            model, about["sha256"][:16], lenient=lenient, refuse_below=refuse_below, about=about
+            model,
+            about["sha256"][:16],
+            lenient=lenient,
+            refuse_below=refuse_below,
+            kept=kept,
+            about=about,
         )
 
     def margins(self, X: Array) -> Array:
         """Scores of encoded rows."""
+        if self._checked:
+            return np.asarray(self.estimator._decide(X))
         return np.asarray(self.estimator.decision_function(X))
+
+    def encoded(self, table: Table) -> Array:
+        """The rows of a table that has the model's columns."""
+        if isinstance(self.model, TableClassifier):
+            return np.asarray(self.model.encode(table))
+        return np.column_stack([table[name] for name in self.columns.names])
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """The ends of the margins that are refused; None where these are no interval."""
+        if self.refuse_below is not None and len(self.classes) == 2:
+            return -self.refuse_below, self.refuse_below
+        ends = getattr(self.estimator, "thresholds_", None)
+        if not self._band or ends is None or np.shape(ends) != (2,):
+            return None
+        return float(ends[0]), float(ends[1])
+
+    def chance_of_error(self, answers: Answers) -> Array:
+        """How probable it is that the answers are wrong.
+
+        By the model's probabilities where it has some. A machine that refuses at a cost d is
+        wrong with probability d at the ends of its band and 1/2 where both classes are equally
+        near; between, a straight line. Other margins are read as log odds.
+        """
+        if answers.probabilities is not None:
+            return np.asarray(1.0 - answers.probabilities.max(axis=1))
+        assert answers.margins is not None
+        band, cost = self.band, getattr(self.estimator, "d", None)
+        if band is not None and self.refuse_below is None and isinstance(cost, float):
+            middle, half = sum(band) / 2, max((band[1] - band[0]) / 2, 1e-300)
+            place = np.minimum(np.abs(answers.margins - middle) / half, 1.0)
+            return np.asarray(0.5 - (0.5 - cost) * place)
+        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(clearness(answers.margins), 500.0))))
 
     def answer(self, X: Array) -> Answers:
         """Labels, margins, probabilities and refusals of encoded rows."""
@@ -323,6 +215,9 @@ class ServedModel:
             place[name], position = (position, position + 1), position + 1
         for name, values in self.columns.categories.items():
             place[name], position = (position, position + len(values)), position + len(values)
+        for name, derive in self.columns.derived.items():
+            width = derive([None]).shape[1]
+            place[name], position = (position, position + width), position + width
         return [place[name] for name in self.columns.names]
 
 
@@ -338,26 +233,3 @@ def clearness(margins: Array) -> Array:
         return np.abs(margins)
     two = np.sort(margins, axis=1)[:, -2:]
     return np.asarray(two[:, 1] - two[:, 0])
-
-
-def _table_columns(model: TableClassifier, lenient: bool) -> Columns:
-    encoder = model.encoder_
-    scaler = encoder.scaler_
-    return Columns(
-        list(encoder.feature_names_in_),
-        encoder.numeric_,
-        encoder.categories_,
-        encoder.fill_ if encoder.missing == "impute" else {},
-        encoder.fill_,
-        None if scaler is None else scaler.mean_,
-        None if scaler is None else scaler.scale_,
-        model.target,
-        lenient or encoder.extra_columns == "ignore",
-    )
-
-
-def _plain_columns(model: Any, lenient: bool) -> Columns:
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = [f"x{i}" for i in range(model.n_features_in_)]
-    return Columns(names, names, {}, {}, dict.fromkeys(map(str, names), 0.0), lenient=lenient)

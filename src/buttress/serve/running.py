@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,36 @@ def check_host(host: str, token: str | None) -> None:
         raise ValueError(f"--host {host} can be reached by others: give a token with --token-file")
 
 
-def run_server(app: Any, host: str, port: int, *, shutdown_seconds: int = 30) -> None:
+def open_socket(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; port 0 takes a free one.
+
+    Examples
+    --------
+    >>> with open_socket("127.0.0.1", 0) as free:
+    ...     free.getsockname()[1] > 0
+    True
+    """
+    opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+    except OSError as error:
+        opened.close()
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"cannot listen on {host}:{port} ({reason}): choose another --port"
+        ) from None
+    return opened
+
+
+def run_server(
+    app: Any,
+    host: str,
+    port: int,
+    *,
+    started: Callable[[str], None] | None = None,
+    shutdown_seconds: int = 30,
+) -> None:
     """Serve until interrupted; requests that were taken are finished first.
 
     Parameters
@@ -54,6 +85,9 @@ def run_server(app: Any, host: str, port: int, *, shutdown_seconds: int = 30) ->
     app : ASGI application
     host : str
     port : int
+        0 takes a free one.
+    started : callable, optional
+        Told the address once requests are taken.
     shutdown_seconds : int
         How long to wait for open requests at the end.
     """
@@ -61,10 +95,19 @@ def run_server(app: Any, host: str, port: int, *, shutdown_seconds: int = 30) ->
         import uvicorn
     except ImportError:
         raise ImportError("serving needs uvicorn: pip install 'buttress[serve]'") from None
+
+    listening = open_socket(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if started is not None:
+                started(address)
+
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         # Requests are not logged: their paths and headers may hold what nobody should read.
         access_log=False,
         log_level="warning",
@@ -75,4 +118,5 @@ def run_server(app: Any, host: str, port: int, *, shutdown_seconds: int = 30) ->
         timeout_graceful_shutdown=shutdown_seconds,
         timeout_keep_alive=65,
     )
-    uvicorn.Server(config).run()
+    with listening:
+        Server(config).run(sockets=[listening])

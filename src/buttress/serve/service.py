@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
+import gc
 import logging
 import time
 from collections.abc import Callable
@@ -15,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.review.room import RefusalRoom
 from buttress.review.store import ReviewStore
 from buttress.serve.batching import Batcher
 from buttress.serve.errors import RequestError
 from buttress.serve.learning import Learned, LearningModel, Lesson
 from buttress.serve.metrics import Counter, Gauge, Histogram
-from buttress.serve.model import Answers, ServedModel, clearness
+from buttress.serve.model import Answers, ServedModel
+from buttress.serve.refused import RefusedRows
 from buttress.serve.rows import Rows
+from buttress.serve.training import TrainingRows
 
 log = logging.getLogger("buttress.serve")
 
@@ -58,6 +58,12 @@ class Settings:
         Store of the refused rows.
     undo_seconds : float
         How long a reviewer may take a label back before the model learns it.
+    training : Path or None
+        The table the model was trained on, to say why rows are refused.
+    files : Path or None
+        Folder of the images that columns name, for reviewers.
+    kept : tuple of str
+        Columns that requests may have beside the model's, for reviewers.
     """
 
     token: str | None = None
@@ -71,6 +77,9 @@ class Settings:
     checkpoint_rows: int = 10_000
     review: Path | None = None
     undo_seconds: float = 20.0
+    training: Path | None = None
+    files: Path | None = None
+    kept: tuple[str, ...] = ()
 
 
 class Service:
@@ -101,8 +110,23 @@ class Service:
         )
         self._lessons: list[tuple[Lesson, asyncio.Future[Learned]]] = []
         self._teaching = False
-        self.store = None if settings.review is None else ReviewStore(settings.review, overlap=0.0)
-        self.room = None if self.store is None else self._make_room(self.store)
+        self.training = (
+            None if settings.training is None else TrainingRows.read(settings.training, self.model)
+        )
+        if self.training is not None:
+            self.training.prepare(self.model)
+        self.refused = (
+            None
+            if settings.review is None
+            else RefusedRows(
+                ReviewStore(settings.review, overlap=0.0),
+                self.model,
+                title=f"{self.name}: refused rows",
+                learned=self._state_of_learning,
+                training=self.training,
+                files=settings.files,
+            )
+        )
         self._means: Array | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self.ready = False
@@ -110,7 +134,10 @@ class Service:
 
     def _load(self) -> ServedModel:
         return ServedModel.load(
-            self.path, lenient=self.settings.lenient, refuse_below=self.settings.refuse_below
+            self.path,
+            lenient=self.settings.lenient,
+            refuse_below=self.settings.refuse_below,
+            kept=self.settings.kept,
         )
 
     # -- life ------------------------------------------------------------------------------
@@ -119,8 +146,12 @@ class Service:
         """Begin to watch the model file and the reviewers."""
         if self.learning is None:
             self._tasks.append(asyncio.create_task(self._repeat(self._reload)))
-        elif self.store is not None:
+        elif self.refused is not None:
             self._tasks.append(asyncio.create_task(self._repeat(self._learn_reviewed)))
+        # What lives as long as the process need not be looked at by every garbage collection:
+        # a full one takes 0.1 s otherwise (200 000 objects), and one request pays for it.
+        gc.collect()
+        gc.freeze()
         self.ready = True
 
     async def stop(self) -> None:
@@ -134,8 +165,8 @@ class Service:
         await self.batcher.finish()
         if self.learning is not None:
             self.learning.close()
-        if self.store is not None:
-            self.store.close()
+        if self.refused is not None:
+            self.refused.store.close()
 
     async def _repeat(self, work: Callable[[], Any]) -> None:
         while True:
@@ -151,7 +182,7 @@ class Service:
         if stamp is None or stamp == self._stamp:
             return
         try:
-            model = await asyncio.get_running_loop().run_in_executor(None, self._load)
+            model = await asyncio.get_running_loop().run_in_executor(None, self._load_anew)
         except Exception as error:
             self._stamp = stamp
             self.reload_failures.add()
@@ -164,20 +195,27 @@ class Service:
             self.reloads.add()
             log.info("model %s is served now", model.version)
 
+    def _load_anew(self) -> ServedModel:
+        model = self._load()
+        if self.training is not None and model.version != self.model.version:
+            self.training.prepare(model)
+        return model
+
     # -- prediction ------------------------------------------------------------------------
 
     async def predict(self, rows: Rows) -> tuple[ServedModel, Answers]:
         """The answers for some rows, and the model that gave them."""
         model = self.model
         X = model.columns.encode(rows)
-        answers = await asyncio.wait_for(self.batcher.submit(model, X), self.settings.timeout)
+        async with asyncio.timeout(self.settings.timeout):
+            answers = await self.batcher.submit(model, X)
         self.rows_answered.add(len(rows))
         n_refused = int(np.count_nonzero(answers.refused)) if model.rejects else 0
         if n_refused:
             self.rows_refused.add(n_refused)
-            if self.store is not None:
+            if self.refused is not None:
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(None, self._keep_refused, model, rows, answers)
+                await loop.run_in_executor(None, self.refused.keep, model, rows, X, answers)
         self._watch(X, len(model.columns.numeric))
         return model, answers
 
@@ -205,7 +243,8 @@ class Service:
         if self.learning is None:
             raise RequestError("this service does not learn; start it with --learn", 404)
         lesson = self._lesson(rows, key)
-        return await asyncio.wait_for(self._taught(lesson), self.settings.timeout)
+        async with asyncio.timeout(self.settings.timeout):
+            return await self._taught(lesson)
 
     def _lesson(self, rows: Rows, key: str | None) -> Lesson:
         assert self.learning is not None
@@ -257,12 +296,6 @@ class Service:
 
     # -- review ----------------------------------------------------------------------------
 
-    def _make_room(self, store: ReviewStore) -> RefusalRoom:
-        classes = [str(label) for label in self.model.classes.tolist()]
-        return RefusalRoom(
-            store, classes, title=f"{self.name}: refused rows", learned=self._state_of_learning
-        )
-
     def _state_of_learning(self) -> str:
         if self.learning is None:
             return ""
@@ -272,38 +305,19 @@ class Service:
             f"{100 * learner.windowed_error_:.1f} % wrong."
         )
 
-    def _keep_refused(self, model: ServedModel, rows: Rows, answers: Answers) -> None:
-        """Put refused rows into the review; a row that is there already stays one."""
-        assert self.store is not None
-        items = []
-        for index in np.flatnonzero(answers.refused).tolist():
-            row = dict(zip(rows.names, rows.values[index], strict=True))
-            notes = []
-            unsure = 0.5
-            if answers.margins is not None:
-                clear = float(clearness(answers.margins[index : index + 1])[0])
-                unsure = 0.5 / (1.0 + clear)
-                notes.append(f"The margin is {clear:.3g}.")
-            label = str(answers.labels[index])
-            content = json.dumps({"row": row, "notes": notes, "form": rows.form})
-            key = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
-            items.append((None, key, label, label, unsure, unsure, True, content))
-        self.store.add(items)
-
     async def _learn_reviewed(self) -> None:
         """Teach the labels of reviewers, once the time to undo is over."""
-        assert self.store is not None
+        assert self.refused is not None
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(None, self.store.untaken, self.settings.undo_seconds)
-        for decision, item in found:
-            content = json.loads(item.content or "{}")
-            row = content["row"] | {self.model.target or "label": decision.label}
-            rows = Rows(tuple(row), [list(row.values())], content["form"])
+        target = self.model.target or "label"
+        for number, key, rows in await loop.run_in_executor(
+            None, self.refused.labelled, target, self.settings.undo_seconds
+        ):
             try:
-                await self.learn(rows, f"review {item.key} {decision.id}")
+                await self.learn(rows, key)
             except RequestError as error:
                 log.warning("a reviewed row was not learned: %s", error)
-            await loop.run_in_executor(None, self.store.mark_taken, [decision.id])
+            await loop.run_in_executor(None, self.refused.store.mark_taken, [number])
 
     # -- numbers ---------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from buttress._version import __version__
 from buttress.serve.errors import RequestError
 from buttress.serve.model import Answers, ServedModel
-from buttress.serve.rows import Rows, read_json
+from buttress.serve.rows import Rows, read_json, write_json
 from buttress.serve.service import Service
 
 _NUMBERS = frozenset(
@@ -158,7 +158,7 @@ class V2:
         }
         if isinstance(content.get("id"), str):
             told["id"] = content["id"]
-        return JSONResponse(told)
+        return Response(write_json(told), media_type="application/json")
 
     def _rows(self, inputs: list[Any]) -> Rows:
         tensors = [_tensor(each) for each in inputs]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.encoder import TableEncoder
+from buttress.tables.libsvm import read_libsvm, write_libsvm
 from buttress.tables.reading import column_names, iter_table, read_table
 from buttress.tables.table import Table, TableError, as_table
 
@@ -19,5 +20,7 @@ __all__ = [
     "as_table",
     "column_names",
     "iter_table",
+    "read_libsvm",
     "read_table",
+    "write_libsvm",
 ]

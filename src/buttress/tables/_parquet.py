@@ -82,6 +82,10 @@ def _column(path: Path, pyarrow: Any, name: str, values: Any) -> NDArray[Any]:
         return np.asarray(values.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False))
     if types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind):
         return as_column(np.array(values.to_pylist(), dtype=object))
+    if types.is_date(kind) or types.is_timestamp(kind):
+        # a time zone is one for the whole column: the values are in UTC
+        plain = values.cast(pyarrow.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
+        return as_column(plain.astype("datetime64[us]"))
     if types.is_null(kind):
         return np.full(len(values), np.nan)
     raise TableError(f"{path}: column {name!r} has the type {kind}, expected numbers or text")

@@ -38,13 +38,13 @@ def suffix_of(path: Path) -> str:
 
 def csv_names(path: Path, decimal: str) -> list[str]:
     """The columns of a CSV file."""
-    with _opened(path) as file:
+    with opened(path) as file:
         return _csv_header(path, file, decimal)[0]
 
 
 def jsonl_names(path: Path) -> list[str]:
     """The fields of a file of JSON lines, in the order in which they come."""
-    with _opened(path) as file:
+    with opened(path) as file:
         names: dict[str, None] = {}
         for _, record in _records(path, file):
             names.update(dict.fromkeys(record))
@@ -66,7 +66,7 @@ def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any
 
 def iter_csv(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a CSV file."""
-    with _opened(path) as file:
+    with opened(path) as file:
         names, reader = _csv_header(path, file, kinds.decimal)
         n_read = 0
         while True:
@@ -83,7 +83,7 @@ def iter_csv(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
 def iter_jsonl(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a file of JSON lines; a field that a line has not is missing."""
     names = jsonl_names(path)
-    with _opened(path) as file:
+    with opened(path) as file:
         records = _records(path, file)
         while block := list(islice(records, block_rows)):
             lines = [line for line, _ in block]
@@ -92,7 +92,7 @@ def iter_jsonl(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
+def opened(path: Path) -> Iterator[IO[str]]:
     """The text of a file; whatever is wrong with it ends as a `TableError`."""
     try:
         if path.suffix.lower() == ".gz":

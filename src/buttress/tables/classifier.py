@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray
+from buttress._documented import DocumentedMixin
 from buttress.tables.encoder import TableEncoder, refuse_missing
 from buttress.tables.grammar import class_labels
 from buttress.tables.table import Table, TableError, as_table, is_missing, is_number
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """Any classifier, on tables of numbers and categories.
 
     Everything that a prediction needs is inside: the columns, categories, means and scales,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress._documented import DocumentedMixin
+from buttress.classifiers.parameters import check_number
+from buttress.tables.derived import (
+    date_names,
+    date_parts,
+    has_clock,
+    hashed_text,
+    looks_like_dates,
+)
 from buttress.tables.table import (
     Table,
     TableError,
@@ -22,8 +33,11 @@ from buttress.tables.table import (
 )
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
-    """Standardise numeric columns and one-hot encode text columns.
+class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
+    """Turn the columns of a table into numbers: numbers, categories, dates and free text.
+
+    Numeric columns are standardised, text columns one-hot encoded, dates taken apart, and text
+    with too many different values for categories is hashed.
 
     Parameters
     ----------
@@ -38,6 +52,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What a column that was not there in `fit` does in `transform`.
     standardize : bool, default=True
         Whether numeric columns are brought to mean 0 and variance 1.
+    dates : {"parts", "categories", "error"}, default="parts"
+        What becomes of a column of dates (a frame's dates and times, or ISO 8601 text):
+        numbers (see Notes), categories like any other text, or an error.
+    max_categories : int or None, default=100
+        A text column with more different values is free text: every value becomes the counts of
+        its short character sequences, hashed to `text_size` numbers, so that no value is ever new
+        and misspelt ones are near. None one-hot encodes however many there are.
+    text_size : int, default=64
+        Numbers that free text becomes.
 
     Attributes
     ----------
@@ -49,6 +72,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The numeric columns.
     categories_ : dict of str to list of str
         The categories of every text column, sorted.
+    dates_ : dict of str to dict
+        For every column of dates: whether the time of day is used (``"clock"``), ``"mean"`` and
+        ``"scale"`` of the days.
+    texts_ : list of str
+        The columns of free text.
     fill_ : dict
         What replaces a missing value of every column.
     scaler_ : StandardScaler or None
@@ -61,13 +89,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numeric column has mean 0 and variance 1 over the training rows, exactly as
     `sklearn.preprocessing.StandardScaler` does it; a category is 0 or 1.
 
+    Behind them stand the dates and then the free text. A date is the day, standardised if
+    `standardize`, and sine and cosine of its place in the year and in the week, and in the day
+    where any training row has a time of day.
+
+    As a step of a scikit-learn pipeline it takes data frames of pandas, polars, pyarrow, Modin and
+    DuckDB, and `set_output` decides what it gives. skrub's `TableVectorizer` does the same job with
+    more ways to encode text, and can stand in its place.
+
     Examples
     --------
+    >>> from buttress.tables import TableEncoder
     >>> table = {"age": [20, 40, 60], "city": ["Oslo", "Bergen", "Oslo"]}
     >>> TableEncoder().fit_transform(table)
     array([[-1.22474487,  0.        ,  1.        ],
            [ 0.        ,  1.        ,  0.        ],
            [ 1.22474487,  0.        ,  1.        ]])
+    >>> encoder = TableEncoder().fit({"when": ["2024-02-29", "2024-03-07"]})
+    >>> encoder.get_feature_names_out().tolist()
+    ['when:day', 'when:year_sin', 'when:year_cos', 'when:week_sin', 'when:week_cos']
     """
 
     def __init__(
@@ -76,11 +116,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         new_categories: str = "error",
         extra_columns: str = "error",
         standardize: bool = True,
+        dates: str = "parts",
+        max_categories: int | None = 100,
+        text_size: int = 64,
     ) -> None:
         self.missing = missing
         self.new_categories = new_categories
         self.extra_columns = extra_columns
         self.standardize = standardize
+        self.dates = dates
+        self.max_categories = max_categories
+        self.text_size = text_size
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = self.missing == "impute"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fill_")
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn the columns, their categories, means and scales.
@@ -93,15 +149,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         table = as_table(X)
         if not table.names:
-            raise TableError("the table has no columns to learn from")
+            raise TableError(
+                f"the table has no columns to learn from: 0 feature(s) (shape=({len(table)}, 0)) "
+                "while a minimum of 1 is required."
+            )
         if self.missing != "impute":
             refuse_missing(table)
         self.numeric_ = [name for name in table.names if is_number(table[name])]
-        self.categories_ = {
-            name: sorted({value for value in table[name] if value is not None})
-            for name in table.names
-            if not is_number(table[name])
-        }
+        self._sort_out_text(table)
         self.fill_ = {name: _fill_value(name, table[name]) for name in table.names}
         for name in self.numeric_:
             if np.isinf(table[name]).any():
@@ -111,6 +166,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scaled = self.standardize and self.numeric_
         self.scaler_ = self._scaler(table) if scaled else None
         return self
+
+    def _sort_out_text(self, table: Table) -> None:
+        """Which text columns are dates, which have too many values for categories."""
+        categories, texts, dates = {}, [], {}
+        for name in table.names:
+            if name in self.numeric_:
+                continue
+            present = [value for value in table[name] if value is not None]
+            if self.dates != "categories" and looks_like_dates(present):
+                if self.dates == "error":
+                    raise TableError(
+                        f"column {name!r} holds dates: choose dates='parts' or 'categories', or "
+                        "leave it out"
+                    )
+                dates[name] = self._date_scale(name, present)
+                continue
+            known = sorted(set(present))
+            if self.max_categories is not None and len(known) > self.max_categories:
+                _warn_of_identifier(name, len(known), len(table))
+                texts.append(name)
+            else:
+                categories[name] = known
+        self.categories_, self.texts_, self.dates_ = categories, texts, dates
+
+    def _date_scale(self, name: str, present: list[str]) -> dict[str, Any]:
+        days = date_parts(name, present, clock=False)[:, 0]
+        scale = float(days.std()) if self.standardize else 0.0
+        mean = float(days.mean()) if self.standardize else 0.0
+        return {"clock": has_clock(present), "mean": mean, "scale": scale or 1.0}
 
     def transform(self, X: Any) -> Array:
         """The rows as numbers.
@@ -131,20 +215,54 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             is new.
         """
         check_is_fitted(self)
-        table = as_table(X, names=self.feature_names_in_)
-        table = self._checked(table)
+        self._check_width(X)
+        table = self._checked(as_table(X, names=self.feature_names_in_))
         parts = []
         if self.numeric_:
             numbers = self._numbers(table)
             parts.append(numbers if self.scaler_ is None else self.scaler_.transform(numbers))
         for name, categories in self.categories_.items():
             parts.append(self._one_hot(name, table[name], categories))
+        parts += [self.derive(name, table[name].tolist()) for name in self.derived_columns()]
         return np.hstack(parts)
 
+    def derived_columns(self) -> list[str]:
+        """The columns that are neither numbers nor categories: dates, then free text."""
+        # models saved by earlier versions have neither
+        return [*getattr(self, "dates_", ()), *getattr(self, "texts_", ())]
+
+    def derive(self, name: str, values: Sequence[str | None]) -> Array:
+        """What one column of dates or of free text becomes.
+
+        Parameters
+        ----------
+        name : str
+            One of `derived_columns`.
+        values : sequence of str
+            None where a value is missing, which is replaced.
+        """
+        filled = [self.fill_[name] if value is None else value for value in values]
+        if name in self.texts_:
+            return hashed_text(filled, self.text_size)
+        about = self.dates_[name]
+        parts = date_parts(name, filled, about["clock"])
+        parts[:, 0] = (parts[:, 0] - about["mean"]) / about["scale"]
+        return parts
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns of the result: ``column``, or ``column=category``."""
+        """Names of the columns of the result: ``column``, ``column=category``, ``column:part``.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
         check_is_fitted(self)
         encoded = [f"{name}={value}" for name, each in self.categories_.items() for value in each]
+        for name in self.derived_columns():
+            if name in self.dates_:
+                encoded += date_names(name, self.dates_[name]["clock"])
+            else:
+                encoded += [f"{name}:{k}" for k in range(self.text_size)]
         return np.array(self.numeric_ + encoded, dtype=object)
 
     def _scaler(self, table: Table) -> StandardScaler:
@@ -161,12 +279,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ("missing", ("error", "impute", "drop-rows")),
             ("new_categories", ("error", "ignore")),
             ("extra_columns", ("error", "ignore")),
+            ("dates", ("parts", "categories", "error")),
         ):
             if getattr(self, name) not in accepted:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not accepted: expected one of "
                     f"{', '.join(map(repr, accepted))}."
                 )
+        if self.max_categories is not None:
+            check_number("max_categories", self.max_categories, "[1, inf)", integer=True)
+        check_number("text_size", self.text_size, "[1, inf)", integer=True)
+
+    def _check_width(self, X: Any) -> None:
+        width = X.shape[1] if isinstance(X, np.ndarray) and X.ndim == 2 else self.n_features_in_
+        if width != self.n_features_in_:
+            raise TableError(
+                f"X has {width} features, but TableEncoder is expecting {self.n_features_in_} "
+                "features as input"
+            )
 
     def _checked(self, table: Table) -> Table:
         """The columns of `fit`, of the kinds of `fit`."""
@@ -179,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = {}
         for name in self.feature_names_in_:
             values = table[name]
-            if name in self.categories_:
+            if name not in self.numeric_:
                 values = as_text(values)
             elif not is_number(values):
                 if not is_missing(values).all():
@@ -215,6 +345,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return block
 
 
+def _warn_of_identifier(name: str, n_values: int, n_rows: int) -> None:
+    if n_values == n_rows:
+        warnings.warn(
+            f"column {name!r} holds another text in every row and is encoded by its letters; an "
+            "identifier should be left out",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def refuse_missing(table: Table) -> None:
     """Raise when a value is missing, with a count for every column.
 
@@ -223,12 +363,14 @@ def refuse_missing(table: Table) -> None:
     >>> refuse_missing(as_table({"age": [31.0, float("nan")], "city": ["Oslo", None]}))
     Traceback (most recent call last):
     ...
-    buttress.tables.table.TableError: missing values: 'age' 1, 'city' 1; ...
+    buttress.tables.table.TableError: missing values: 'age' 1, 'city' 1 (NaN or None); ...
     """
     counts = table.missing()
     if counts:
         each = ", ".join(f"{name!r} {count}" for name, count in counts.items())
-        raise TableError(f"missing values: {each}; choose missing='impute' or missing='drop-rows'")
+        raise TableError(
+            f"missing values: {each} (NaN or None); choose missing='impute' or missing='drop-rows'"
+        )
 
 
 def _fill_value(name: str, values: NDArray[Any]) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress._words import did_you_mean
 from buttress.tables.classifier import TableClassifier
+from buttress.tables.libsvm import is_libsvm
 from buttress.tables.reading import column_names, iter_table
 from buttress.tables.table import Table, TableError, is_missing, listed
 
@@ -96,6 +97,8 @@ class FilePrediction:
             self._encoder.set_params(new_categories="ignore")
         present = column_names(path, decimal=decimal)
         features = [str(name) for name in self._encoder.feature_names_in_]
+        if is_libsvm(path):  # what is not written there is zero
+            present = list(dict.fromkeys([*present, *features]))
         for names, what in ((features, " of the model"), (self.keep, " to keep")):
             absent = [name for name in names if name not in present]
             if absent:
@@ -115,7 +118,7 @@ class FilePrediction:
         for block in iter_table(
             self.path,
             target=model.target,
-            text=list(encoder.categories_),
+            text=[*encoder.categories_, *encoder.derived_columns()],
             numeric=encoder.numeric_,
             keep=self.keep,
             skip=self._skip,

@@ -12,6 +12,8 @@ from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
 from buttress.tables._parquet import iter_parquet, parquet_names
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
+from buttress.tables.libsvm import SUFFIXES as LIBSVM
+from buttress.tables.libsvm import iter_libsvm, libsvm_names
 from buttress.tables.table import Table, TableError
 
 _PARQUET = (".parquet", ".pq")
@@ -37,7 +39,8 @@ def read_table(
     ----------
     path : path-like
         ``.parquet`` and ``.pq`` are read with pyarrow (extra ``data``), ``.jsonl`` and
-        ``.ndjson`` as one JSON object per line, all else as CSV.
+        ``.ndjson`` as one JSON object per line, ``.svm``, ``.libsvm`` and ``.svmlight`` as LIBSVM
+        files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
     target : str, optional
         A column of labels, kept exactly as they are written: objects of int where the digits
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
@@ -128,6 +131,8 @@ def iter_table(
         return iter_parquet(source, block_rows, kinds)
     if suffix in _JSON_LINES:
         return iter_jsonl(source, block_rows, kinds)
+    if suffix in LIBSVM:
+        return iter_libsvm(source, block_rows, kinds)
     return iter_csv(source, block_rows, kinds)
 
 
@@ -151,6 +156,8 @@ def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[st
     suffix = suffix_of(source)
     if suffix in _PARQUET:
         return parquet_names(source)
+    if suffix in LIBSVM:
+        return libsvm_names(source)
     return jsonl_names(source) if suffix in _JSON_LINES else csv_names(source, decimal)
 
 

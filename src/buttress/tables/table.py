@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from buttress._arrays import BoolArray
+from buttress._frames import columns_of
 from buttress._words import did_you_mean
 
 
@@ -117,8 +119,10 @@ def as_table(data: Any, names: Iterable[str] | None = None) -> Table:
 
     Parameters
     ----------
-    data : Table, pandas or polars DataFrame, mapping of columns, or 2-D array
-        Booleans are text ("True", "False"), as they are in a CSV file.
+    data : Table, data frame, mapping of columns, or 2-D array
+        A frame of pandas, polars, pyarrow, Modin, a DuckDB relation, or any other that narwhals
+        knows. Booleans are text ("True", "False"), as they are in a CSV file, and so are dates
+        ("2024-02-29") and categories made of numbers.
     names : iterable of str, optional
         Names of the columns of a matrix; "x0", "x1", ... when not given.
 
@@ -129,16 +133,14 @@ def as_table(data: Any, names: Iterable[str] | None = None) -> Table:
     """
     if isinstance(data, Table):
         return data
+    if sparse.issparse(data):
+        raise TableError("sparse matrices are not supported here: use X.toarray()")
     if isinstance(data, Mapping):
         table = Table({str(name): as_column(values) for name, values in data.items()})
-    elif hasattr(data, "columns"):
-        if len(set(data.columns)) != len(list(data.columns)):
-            raise TableError(f"column names are not unique: {listed(data.columns)}")
-        table = Table({str(name): as_column(data[name]) for name in data.columns})
+    elif (frame := _frame_columns(data)) is not None:
+        table = Table({name: as_column(values) for name, values in frame.items()})
     else:
-        matrix = np.asarray(data)
-        if matrix.ndim != 2:
-            raise TableError(f"expected a table or a matrix, got an array of shape {matrix.shape}")
+        matrix = _as_matrix(data)
         keys = [f"x{i}" for i in range(matrix.shape[1])] if names is None else list(names)
         if len(keys) != matrix.shape[1]:
             raise TableError(f"expected {len(keys)} columns, got {matrix.shape[1]}")
@@ -154,8 +156,10 @@ def as_column(values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
-    if array.dtype.kind in "mM":
-        raise TableError("dates and times are not supported: turn them into numbers or text")
+    if array.dtype.kind == "m":
+        raise TableError("durations are not supported: turn them into numbers")
+    if array.dtype.kind == "M":
+        return dates_as_text(array)
     entries = array.tolist()
     gone = [_is_gone(entry) for entry in entries]
     if not all(gone) and all(
@@ -167,6 +171,23 @@ def as_column(values: Any) -> NDArray[Any]:
         )
     column = np.empty(len(entries), dtype=object)
     column[:] = [None if g else text_of(e) for g, e in zip(gone, entries, strict=True)]
+    return column
+
+
+def dates_as_text(values: NDArray[Any]) -> NDArray[Any]:
+    """Dates as they are written in a file: without the time where all of them are midnight.
+
+    Examples
+    --------
+    >>> dates_as_text(np.array(["2024-02-29", "NaT"], dtype="datetime64[s]"))
+    array(['2024-02-29', None], dtype=object)
+    """
+    gone = np.isnat(values)
+    days = values.astype("datetime64[D]")
+    whole = bool((days[~gone] == values[~gone]).all())
+    written = np.datetime_as_string(days if whole else values.astype("datetime64[us]"))
+    column = np.empty(len(values), dtype=object)
+    column[:] = [None if g else str(text) for g, text in zip(gone, written, strict=True)]
     return column
 
 
@@ -184,6 +205,25 @@ def text_of(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+def _as_matrix(data: Any) -> NDArray[Any]:
+    matrix = np.asarray(data)
+    if matrix.ndim != 2:
+        raise TableError(
+            f"expected a table or a matrix, got an array of shape {matrix.shape}. Reshape your "
+            "data, with X.reshape(-1, 1) if it is one column or X.reshape(1, -1) if one row"
+        )
+    if matrix.dtype.kind == "c":
+        raise TableError("Complex data not supported: take real and imaginary part as two columns")
+    return matrix
+
+
+def _frame_columns(data: Any) -> dict[str, NDArray[Any]] | None:
+    try:
+        return columns_of(data)
+    except ValueError as error:
+        raise TableError(str(error)) from None
 
 
 def _is_gone(entry: Any) -> bool:

@@ -98,7 +98,7 @@ class LabelErrors:
         ----------
         errors : int
             Answers that differ from the given labels.
-        answers : integer array of shape (n_classes,)
+        answers : int array of shape (n_classes,)
             How many answers name each class.
         level : float
         """

@@ -315,17 +315,35 @@ class Ellipsoid:
 
 
 def convex_hull(points: Any) -> UncertaintySet:
-    """The convex hull of a class: the set of the hard-margin support vector machine."""
+    """The convex hull of a class: the set of the hard-margin support vector machine.
+
+    Parameters
+    ----------
+    points : array-like of shape (m, p)
+    """
     return UncertaintySet(points, HardMargin(), 0.0)
 
 
 def reduced_hull(points: Any, nu: float, *, n_samples: float | None = None) -> UncertaintySet:
-    """The reduced hull of a class, no weight above ``2 / (m nu)``: the set of the nu-SVM."""
+    """The reduced hull of a class, no weight above ``2 / (m nu)``: the set of the nu-SVM.
+
+    Parameters
+    ----------
+    points : array-like of shape (m, p)
+    nu : float in (0, 1]
+    n_samples : float, optional
+        Rows in place of the number of points.
+    """
     return UncertaintySet(points, NuHinge(nu), 0.0, n_samples=n_samples)
 
 
 def confidence_region(points: Any, probability: float = 0.95) -> Ellipsoid:
     """The ellipsoid that holds `probability` of a normal class with the points' moments.
+
+    Parameters
+    ----------
+    points : array-like of shape (m, p)
+    probability : float in (0, 1), default=0.95
 
     Examples
     --------

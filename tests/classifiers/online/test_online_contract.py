@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import buttress
+from buttress.classifiers.online import learner_names
 from buttress.persistence import ModelFileError
 
 # All that a newcomer writes: a rule and an estimator (Crammer et al. 2006, PA-I: a capped step).
@@ -78,7 +79,7 @@ def imported() -> Any:
 
 
 Own = imported().CappedPassiveAggressive
-LEARNERS = [*(getattr(buttress, name) for name in buttress.classifiers.online.__all__), Own]
+LEARNERS = [*(getattr(buttress, name) for name in learner_names().values()), Own]
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 

@@ -20,6 +20,13 @@ def solve_small(a, right):
 
 
 @numba.njit
+def solve_row_by_row(a, right):
+    definite = cholesky.factorise_few(a)
+    cholesky.solve_few(a, right)
+    return definite
+
+
+@numba.njit
 def factorise(a):
     return cholesky.factorise(a)
 
@@ -51,6 +58,15 @@ def test_loops_solve_systems(size, dtype):
     solve_small(factor, found)
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=0, atol=200 * eps)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 15])
+def test_row_by_row_solves_systems(size):
+    A, right = definite_matrix(size), np.random.default_rng(0).standard_normal(size)
+    found = right.copy()
+    assert solve_row_by_row(rows_of(A), found)
+    np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=0, atol=1e-13)
+    assert not solve_row_by_row(rows_of(-A), found)
 
 
 @pytest.mark.parametrize("size", [3, 255, 256, 257, 300])

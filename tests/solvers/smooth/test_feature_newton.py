@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth import _feature_hessian, _feature_space
+from buttress.solvers.smooth import _feature_hessian, _feature_space, _wide_space
 from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
 from buttress.solvers.smooth.geometry import Geometry, from_rows
 from buttress.solvers.smooth.newton import NewtonTask, newton
@@ -33,13 +33,13 @@ def change_products(Z, omega, kappa, used, changed, panel, rows, H):
 
 
 @numba.njit
-def factorise(H, lam, n_penalised, factor, scale):
-    return _feature_hessian.factorise(H, lam, n_penalised, factor, scale)
+def factorise(space, lam, n_penalised):
+    return _feature_space.factorise(space, lam, n_penalised)
 
 
 @numba.njit
 def common_change(kappa, used):
-    return _feature_space._common_change(kappa, used)
+    return _wide_space._common_change(kappa, used)
 
 
 @numba.njit
@@ -281,9 +281,10 @@ def test_correlated_features_converge_at_every_penalty():
             assert paths.converged.all()
 
 
-def test_curvature_lost_is_the_leverage_of_rows_that_became_flat():
+@pytest.mark.parametrize("p", [4, 17])
+def test_curvature_lost_is_the_leverage_of_rows_that_became_flat(p):
     random = np.random.default_rng(0)
-    p, m, lam = 4, 40, 0.1
+    m, lam = 40, 0.1
     X, y = random.standard_normal((m, p)), np.where(np.arange(m) % 2, 1.0, -1.0)
     omega, used = np.full(m, 1.0 / m), random.uniform(0.1, 1.0, m)
     kappa = np.where(np.arange(m) % 10 == 3, 0.0, used)
@@ -291,8 +292,8 @@ def test_curvature_lost_is_the_leverage_of_rows_that_became_flat():
     space = _feature_space.feature_space(X, y, every, every[:0], True)
     space.curvature[:] = used
     space.H[: p + 1, : p + 1] = (space.Z * (omega * used)) @ space.Z.T
-    assert factorise(space.H, lam, p, space.factor, space.scale) == SMALLEST_RIDGE
-    penalised = space.H[: p + 1, : p + 1] + 2.0 * lam * np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+    assert factorise(space, lam, p) == SMALLEST_RIDGE
+    penalised = space.H[: p + 1, : p + 1] + 2.0 * lam * np.diag([1.0] * p + [0.0])
     flat = space.Z[:, 3::10]
     leverage = omega[0] * used[3::10] * np.sum(flat * np.linalg.solve(penalised, flat), axis=0)
     assert lost_curvature(space, omega, kappa) == pytest.approx(leverage.sum(), rel=1e-9)

@@ -2,7 +2,8 @@
 
 `base` holds what all learners do, `labels` the classes met so far, `history` what was counted,
 `drift` the watch for change, `abstain` the band of refusals, `checkpoint` the files. A new learner
-is one file with its rule and its estimator, and one line below.
+is one file with its rule and its estimator, and one line below; ``buttress stream --model`` knows
+it by the name of its file.
 """
 
 from buttress._lazy import attach
@@ -22,6 +23,20 @@ _PARTS = {
     "Window": "history",
 }
 
-__all__ = list(_HOME)
+__all__ = [*_HOME, "learner_names"]
 
 __getattr__, __dir__ = attach(__name__, _HOME, saved=_PARTS)
+
+
+def learner_names() -> dict[str, str]:
+    """Every learner's class by the word for it on the command line, that of its file.
+
+    Nothing is imported for it.
+
+    Examples
+    --------
+    >>> learner_names()["pa-ramp"]
+    'PARampClassifier'
+    """
+    words = {home.removeprefix("kernel_").replace("_", "-"): name for name, home in _HOME.items()}
+    return dict(sorted(words.items()))

@@ -7,24 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import validate_data
 from buttress.classifiers.base import BaseMarginClassifier, all_or_nothing
+from buttress.classifiers.callbacks import (
+    CallbackSupportMixin,
+    FitTasks,
+    has_callbacks,
+    watched,
+)
 from buttress.classifiers.kernel_source import check_finite
 from buttress.classifiers.online._state import COUNTERS, CheckpointMixin
 from buttress.classifiers.online._warnings import warn_of_few_rows, warn_of_growth, warn_of_labels
 from buttress.classifiers.online.drift import Rivalry, learn_with_rival
 from buttress.classifiers.online.history import History, Window
 from buttress.classifiers.online.labels import answers, encode, split_labels, targets
+from buttress.classifiers.online.river_bridge import is_detector, make_drift_test
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.kernels import Kernel, check_symmetric, make_kernel, resolve_gamma
 from buttress.solvers.stream.budget import POLICIES
 from buttress.solvers.stream.model import OnlineModel
 from buttress.solvers.stream.rules import Outcome
 
+# Rows between two calls of a callback: some 50 ms of learning on a small model.
+_TASK_ROWS = 2048
 
-class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
+
+class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClassifier):
     """A kernel expansion without a bias, learned in one pass.
 
     A subclass lists its parameters in `__init__` and makes its update rule in `_rule`.
@@ -57,9 +67,12 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
 
     # -- learning --------------------------------------------------------------------------
 
-    @all_or_nothing
+    @watched
     def fit(self, X: Any, y: Any) -> Any:
         """Learn the rows in one pass, in the given order, from scratch.
+
+        scikit-learn's callbacks are told every few thousand rows; one that asks for an end stops
+        the pass there.
 
         Parameters
         ----------
@@ -86,14 +99,28 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
         order = self._order(X.shape[0])
         if self.kernel == "precomputed":
             X = np.arange(X.shape[0], dtype=X.dtype)[:, None]
-        if order is None:
-            self._advance(X, codes)
-        else:
+        if order is not None:
             self._advance(X[order], codes[order], positions=order)
             self._model.add_equal_positions()
+        elif has_callbacks(self) and self.kernel != "precomputed":
+            self._advance_in_tasks(X, y, codes)
+        else:
+            self._advance(X, codes)
         if self.kernel == "precomputed":
             self._model.forget_gram()
         return self
+
+    def _advance_in_tasks(self, X: Any, y: NDArray[Any], codes: IntArray) -> None:
+        """`_advance` in pieces, with callbacks told of each; the model is the same."""
+        starts = range(0, X.shape[0], _TASK_ROWS)
+        tasks = FitTasks(self, len(starts), X, y)
+        for start in starts:
+            rows = slice(start, start + _TASK_ROWS)
+            with tasks.task("rows", fitted=dict):
+                self._advance(X[rows], codes[rows])
+            if tasks.stopped:
+                break
+        tasks.end()
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
@@ -171,7 +198,8 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
         check_option("budget_policy", self.budget_policy, POLICIES)
         check_number("block_size", self.block_size, "[1, inf)", integer=True)
         check_number("window", self.window, "[1, inf)", integer=True)
-        check_option("drift", self.drift, (None, "page-hinkley"))
+        if not is_detector(self.drift):
+            check_option("drift", self.drift, (None, "page-hinkley"))
         self._rule()
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> Any:
@@ -205,7 +233,7 @@ class BaseOnlineClassifier(CheckpointMixin, BaseMarginClassifier):
             setattr(self, name, 0)
         self._history = History(int(self.block_size))
         self._window = Window(int(self.window))
-        self._rivalry = None if self.drift is None else Rivalry()
+        self._rivalry = None if self.drift is None else Rivalry(test=make_drift_test(self.drift))
         self._told = {"one_sided": False, "refusing": False, "memory": False}
 
     def _prepare(

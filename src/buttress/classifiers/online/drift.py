@@ -62,9 +62,9 @@ class Rivalry:
     given up after ``5 * trial`` rows.
     """
 
-    def __init__(self, trial: int = 200) -> None:
+    def __init__(self, trial: int = 200, test: Any = None) -> None:
         self.trial = trial
-        self.test = PageHinkley()
+        self.test = PageHinkley() if test is None else test
         self.n_drifts = 0
         self.n_swaps = 0
         self.rows = -1
@@ -98,6 +98,11 @@ class Rivalry:
 
     def state(self) -> dict[str, Any]:
         test = self.test
+        if not isinstance(test, PageHinkley):
+            raise ValueError(
+                "a drift detector of another library cannot be kept in a checkpoint: use "
+                "drift='page-hinkley', or pickle the learner"
+            )
         numbers = [test.n, test.mean, test.total, test.least]
         return {
             "test": np.array(numbers, dtype=np.float64),

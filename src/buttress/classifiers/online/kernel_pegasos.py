@@ -51,7 +51,7 @@ class KernelPegasos(AbstainingMixin, BaseOnlineClassifier):
         It changes the speed, not the model.
     window : int, default=1000
         Labelled rows that `windowed_error_` looks back on.
-    drift : {None, "page-hinkley"}, default=None
+    drift : {None, "page-hinkley"} or a drift detector of river, default=None
         Watch the mistakes with a Page-Hinkley test; on an alarm a new model starts beside
         the old one and takes over when it has made fewer mistakes on at least 200 rows.
     d : float in (0, 0.5], optional
@@ -157,7 +157,7 @@ class KernelPegasos(AbstainingMixin, BaseOnlineClassifier):
         budget_policy: str = "merge",
         block_size: int = 64,
         window: int = 1000,
-        drift: str | None = None,
+        drift: Any = None,
         d: float | None = None,
         target_coverage: float | None = None,
         target_risk: float | None = None,

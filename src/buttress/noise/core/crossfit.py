@@ -27,7 +27,7 @@ Folds: TypeAlias = list[tuple[Any, Any]]
 # Cross-fits are repeated and averaged while that is cheap: so many rows are fitted in all.
 _ROWS_FOR_REPEATS, _MOST_REPEATS = 5000, 10
 # Probabilities are read as log-odds between these ends: a forest's zero is not a certainty.
-_SMALLEST_PROBABILITY = 0.01
+SMALLEST_PROBABILITY = 0.01
 
 
 def make_folds(
@@ -142,7 +142,7 @@ def model_scores(model: Any, X: Any, classes: NDArray[Any]) -> Array:
         if len(classes) == 2 or (scores.ndim == 2 and scores.shape[1] == len(classes)):
             return scores.reshape(len(scores), -1)
     if hasattr(model, "predict_proba"):
-        low = _SMALLEST_PROBABILITY
+        low = SMALLEST_PROBABILITY
         proba = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), low, 1.0 - low)
         if len(classes) == 2:
             return np.log(proba[:, 1:] / proba[:, :1])

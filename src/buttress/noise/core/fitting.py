@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from scipy.stats import chi2
 
 from buttress._arrays import Array, IntArray
+from buttress.noise.core._averaging import averaged
 from buttress.noise.core._curves import (
     Design,
     class_probabilities,
@@ -44,8 +47,11 @@ DEFAULT_PRIOR = (1.0, 3.0)
 # share folds and neighbours, and the curve is never quite logistic. With it 90 % intervals cover
 # in 9 of 10 cells of the development sets, with 1 in 7.
 _ROW_SHARE = 0.6
-# Rates differ between classes when the labels say so with this log Bayes factor.
-_EVIDENCE_FOR_RATES = np.log(3.0)
+# One rate for all classes is held for five times as likely beforehand as rates that differ. Of
+# twelve development sets, two splits: to pick the likelier kind instead of averaging loses half a
+# percent at 10 % noise and under one-sided noise; odds of three are better under one-sided noise,
+# odds of ten near the boundary.
+_EVIDENCE_FOR_RATES = np.log(5.0)
 # Fewer rows of a class carry no rate.
 FEWEST_ROWS = 10
 # The chance below which the curve counts as not describing the labels, and the bins it is read in.
@@ -80,7 +86,8 @@ def fit_label_noise(
         An integer weight equals that many copies of the row.
     rates : {"auto", "uniform", "per_class"}, default="auto"
         One rate for all classes, or one (with more than two classes: a whole transition matrix)
-        for each. "auto": one, unless the labels favour more by a Bayes factor of three.
+        for each. "auto": probabilities are averaged over both kinds by their posterior weights,
+        one rate being five times as likely beforehand.
     level : float, default=0.9
         Level of the intervals.
 
@@ -232,20 +239,22 @@ def _design(table: Array, codes: IntArray, weight: Array) -> Design:
 def _chosen(
     design: Design, prior: tuple[float, float], rates: str, random: np.random.Generator
 ) -> tuple[Posterior, str, float]:
-    """The posterior of the kind of noise that the labels support."""
+    """The posterior of both kinds of noise, by how much the labels support each."""
     shared = uniform_posterior(design, prior, random)
     if rates == "uniform":
         return shared, "uniform", 0.0
     if design.features.shape[1] == 1:
         factor = two_rate_evidence(design, prior) - shared.log_evidence
-        if rates == "per_class" or factor > _EVIDENCE_FOR_RATES:
-            return two_rate_posterior(design, prior, random), "per_class", factor
-        return shared, "uniform", factor
-    mode = free_mode(design, shared)
-    factor = mode.log_evidence - shared.log_evidence
-    if rates == "per_class" or factor > _EVIDENCE_FOR_RATES:
-        return free_posterior(design, mode, random), "per_class", factor
-    return shared, "uniform", factor
+        apart = partial(two_rate_posterior, design, prior, random)
+    else:
+        mode = free_mode(design, shared)
+        factor = mode.log_evidence - shared.log_evidence
+        apart = partial(free_posterior, design, mode, random)
+    if rates == "per_class":
+        return apart(), "per_class", factor
+    share = float(expit(factor - _EVIDENCE_FOR_RATES))
+    kind = "per_class" if share > 0.5 else "uniform"
+    return averaged(shared, apart, share), kind, factor
 
 
 def _goodness_of_fit(design: Design, posterior: Posterior, row_share: float) -> float:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import validate_data
 from buttress.noise.core.copies import distinct_rows
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 

@@ -17,9 +17,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._frames import validate_data
 from buttress._progress import progress
 from buttress.noise.core.copies import distinct_rows
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread

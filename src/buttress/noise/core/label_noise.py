@@ -163,8 +163,10 @@ class LabelNoise:
 
         Returns
         -------
-        mean, deviation : arrays of shape (n_samples,)
+        mean : ndarray of shape (n_samples,)
             Over the draws from the posterior.
+        deviation : ndarray of shape (n_samples,)
+            The same.
         """
         codes = encode(y, self.classes)
         n, m = len(codes), len(self.coefficient_draws)

@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._frames import is_frame, with_columns
 from buttress.noise.core.estimate import Estimate, check_share
 from buttress.noise.core.label_noise import LabelNoise
 
 # Rows shown by the repr.
 _SHOWN = 5
-# Standard deviations of the share of false alarms that a list must have to spare. Which kind of
-# noise it is was chosen by the same labels, so lists under rates that differ need more. Measured
-# on the development sets of benchmarks/noise.py.
-_CAUTION = {"uniform": 0.25, "per_class": 1.0}
+# Standard deviations of the share of false alarms that a list must have to spare: so many per unit
+# of the noise rate, because where much is noise the curve's ends are the least like the model's;
+# and so many when rates differ, which the same labels have said. Measured on twelve development
+# sets (see benchmarks/_noise_sets.py): a constant that is right for 30 % flips leaves lists at 10 %
+# half empty.
+_CAUTION_PER_RATE, _CAUTION_PER_CLASS = 2.0, 0.75
 # Probabilities are kept this far from 0 and 1 when they become log-odds.
 _EDGE = 1e-12
 
@@ -146,8 +149,9 @@ class LabelSuspects:
 
         Returns
         -------
-        pandas or polars DataFrame
-            The original columns (and index), then ``given``, ``suggested``,
+        DataFrame
+            Of the library that the rows came in; of pandas for a matrix. The original columns
+            (and index), then ``given``, ``suggested``,
             ``wrong_probability`` and ``selected``.
         """
         found = {
@@ -159,21 +163,13 @@ class LabelSuspects:
         rows = self.rows if rows is None else rows
         if rows is None:
             raise ValueError("The rows are not kept in files: give them as to_frame(rows=X).")
-        clash = [name for name in found if name in getattr(rows, "columns", ())]
-        found = {f"label_{name}" if name in clash else name: v for name, v in found.items()}
-        if type(rows).__module__.startswith("polars"):
-            import polars
+        if not is_frame(rows):
+            import pandas as pd
 
-            frame = rows.with_columns(**{name: polars.Series(v) for name, v in found.items()})
-            return frame[self.selected.tolist()] if only_selected else frame
-        import pandas as pd
-
-        if not isinstance(rows, pd.DataFrame):
             dense = rows.toarray() if hasattr(rows, "toarray") else rows
             rows = pd.DataFrame(dense)
             rows.columns = [f"x{k}" for k in range(rows.shape[1])]
-        frame = rows.assign(**found)
-        return frame.iloc[self.selected] if only_selected else frame
+        return with_columns(rows, found, self.selected if only_selected else None)
 
     def placed(self, used: IntArray, rows: Any, given: NDArray[Any]) -> LabelSuspects:
         """The same findings in a larger table, of which only the rows `used` were judged."""
@@ -318,8 +314,15 @@ def _list_length(
     # caution can only shorten the list, so the rows beyond it need no second look
     most = int(within[-1]) + 1
     mean, deviation = noise.false_shares(scores[:most], labels[:most])
-    sure = np.flatnonzero(mean + _CAUTION[noise.kind] * deviation <= fdr)
+    sure = np.flatnonzero(mean + list_caution(noise) * deviation <= fdr)
     return (int(sure[-1]) + 1, float(mean[sure[-1]])) if len(sure) else (0, 0.0)
+
+
+def list_caution(noise: LabelNoise) -> float:
+    """Standard deviations of the share of false alarms that a list has to spare."""
+    if noise.kind == "per_class":
+        return _CAUTION_PER_CLASS
+    return _CAUTION_PER_RATE * float(1.0 - np.mean(np.diag(noise.transition_)))
 
 
 def boundary_influence(scores: Array, clean: Array) -> Array:

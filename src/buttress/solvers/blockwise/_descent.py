@@ -165,9 +165,7 @@ def descend(
     n_columns = start.shape[1]
     everything = np.arange(n_columns)
     if state is None:
-        value, gradient = evaluate(start, everything)
-        endless, none = np.full(n_columns, np.inf), np.zeros(n_columns, dtype=bool)
-        state = State(start.copy(), value, gradient, endless, 1, none)
+        state = _first_state(evaluate, start)
     state.done = state.done.copy()
     pairs = _Memory(memory, start.shape)
     direction = np.zeros_like(state.theta)
@@ -181,10 +179,7 @@ def descend(
         if len(fresh):
             if preconditioner.refresh(state.theta, fresh):
                 pairs.forget()
-            if offsets is not None and offsets.held[fresh].any():
-                d = _with_offsets(state, fresh, pairs, preconditioner, offsets)
-            else:
-                d = pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
+            d = _direction(state, fresh, pairs, preconditioner, offsets)
             direction[:, fresh] = d
             slope[fresh] = np.einsum("ij,ij->j", d, state.gradient[:, fresh])
             state.decrement[fresh] = np.abs(slope[fresh])
@@ -213,6 +208,26 @@ def descend(
         step[worse] *= _shorter(step[worse], old[~accepted], down[~accepted], value[~accepted])
         rejected[worse] += 1
         fresh = better
+
+
+def _direction(
+    state: State,
+    fresh: IntArray,
+    pairs: _Memory,
+    preconditioner: Preconditioner,
+    offsets: OffsetSearch | None,
+) -> Array:
+    """Where the columns `fresh` go next, shape (parameters, fresh)."""
+    if offsets is not None and offsets.held[fresh].any():
+        return _with_offsets(state, fresh, pairs, preconditioner, offsets)
+    return pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
+
+
+def _first_state(evaluate: Evaluate, start: Array) -> State:
+    n_columns = start.shape[1]
+    value, gradient = evaluate(start, np.arange(n_columns))
+    endless, none = np.full(n_columns, np.inf), np.zeros(n_columns, dtype=bool)
+    return State(start.copy(), value, gradient, endless, 1, none)
 
 
 def _accepted(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.losses import OfNegative
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -51,29 +52,6 @@ class RowLoss:
     terms: tuple[Term, ...] = (Term(),)
     n_offsets: int = 1
     slope: tuple[float, ...] = (0.0,)
-
-
-@dataclass(frozen=True)
-class OfNegative:
-    """A set loss, a function of ``z = rho - y f``, as a function of the margin."""
-
-    loss: Any
-
-    @property
-    def curvature_bound(self) -> float:
-        return float(self.loss.curvature_bound)
-
-    def value(self, u: Array) -> Array:
-        return np.asarray(self.loss.value(-u))
-
-    def derivative(self, u: Array) -> Array:
-        return -np.asarray(self.loss.derivative(-u))
-
-    def curvature(self, u: Array) -> Array:
-        return np.asarray(self.loss.curvature(-u))
-
-    def conjugate(self, s: Array) -> Array:
-        return np.asarray(self.loss.conjugate(-s))
 
 
 def margin_rows(loss: Any, fit_intercept: bool = True) -> RowLoss:

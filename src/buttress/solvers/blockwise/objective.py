@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, IntArray
+from buttress._deadline import check_time
 from buttress.blocks.base import ArrayBlocks, Block, BlockSource
 from buttress.kernels.approximate import FeatureMap, LinearMap
 from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
@@ -66,6 +67,7 @@ class Objective:
 
     def parts(self, theta: Array, index: IntArray) -> tuple[Array, Array, Array]:
         """Values, gradients, and the mean slopes of each term below and above."""
+        check_time()
         m, columns = self.n_components, self.columns[index]
         offsets = theta[m:].astype(self.source.dtype)
         task = GradientPass(self.reader, self.rows, columns, self.raw_weights(theta), offsets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, compiled, inner
 
 # Operations that a step costs besides its arithmetic, and steps spent on one residual.
 _STEP_OVERHEAD = 2e4
@@ -14,7 +14,7 @@ _MAX_SETTLING = 3
 _MAX_SWEEPS = 10
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def gradient(K: Array, x: Array, b: Array, g: Array) -> None:
     """Put ``K x - b`` into `g`; `K` is symmetric."""
     n = len(x)
@@ -25,7 +25,7 @@ def gradient(K: Array, x: Array, b: Array, g: Array) -> None:
         g[i] = total - b[i]
 
 
-@compiled()
+@inner()
 def box_gap(g: Array, lower: Array, upper: Array, x: Array) -> float:
     """Duality gap of a feasible `x` with gradient `g`: a sum of non-negative terms."""
     gap = 0.0
@@ -49,7 +49,7 @@ def box_state(g: Array, lower: Array, upper: Array, x: Array, tol: float) -> tup
     return box_gap(g, lower, upper, x), n_free, n_wrong
 
 
-@compiled()
+@inner()
 def _inside(lower: Array, upper: Array, x: Array) -> IntArray:
     """Where the variables strictly inside their box stand."""
     found = np.empty(len(x), dtype=np.int64)
@@ -61,7 +61,7 @@ def _inside(lower: Array, upper: Array, x: Array) -> IntArray:
     return found[:m]
 
 
-@compiled()
+@inner()
 def _sweep(K: Array, lower: Array, upper: Array, x: Array, g: Array, idle: float) -> None:
     """One pass of exact coordinate minimisation; `g` is kept up to date.
 
@@ -90,7 +90,7 @@ def _sweep(K: Array, lower: Array, upper: Array, x: Array, g: Array, idle: float
             g[j] += step * K[i, j]
 
 
-@compiled()
+@inner()
 def solve_cholesky(L: Array, r: Array) -> None:
     """Overwrite `r` with the solution of ``L L' x = r``; `L` is stored by columns."""
     m = len(r)
@@ -106,7 +106,7 @@ def solve_cholesky(L: Array, r: Array) -> None:
         r[j] = total / L[j, j]
 
 
-@compiled()
+@inner()
 def _add_rows(
     K: Array, free: IntArray, step: Array, g: Array, change: Array
 ) -> tuple[float, float]:
@@ -126,7 +126,7 @@ def _add_rows(
     return first, second
 
 
-@compiled()
+@inner()
 def _free_step(K: Array, free: IntArray, g: Array, ridge: float) -> Array:
     """Newton step of the free variables; the ridge makes it proximal, so K may be singular."""
     m = len(free)
@@ -143,7 +143,7 @@ def _free_step(K: Array, free: IntArray, g: Array, ridge: float) -> Array:
     return d
 
 
-@compiled()
+@inner()
 def _first_bound(
     free: IntArray, d: Array, lower: Array, upper: Array, x: Array
 ) -> tuple[float, int]:
@@ -160,7 +160,7 @@ def _first_bound(
     return longest, blocking
 
 
-@compiled()
+@inner()
 def _move(
     K: Array, free: IntArray, d: Array, lower: Array, upper: Array, x: Array, g: Array
 ) -> None:
@@ -174,7 +174,7 @@ def _move(
         g[j] += change[j]
 
 
-@compiled()
+@inner()
 def _newton(K: Array, lower: Array, upper: Array, x: Array, g: Array, ridge: float) -> None:
     """Minimise over the coordinates strictly inside the box, then return to the box.
 

@@ -43,7 +43,7 @@ class SumsResult:
         Multipliers of the bounds: a variable belongs to the bound whose force exceeds its
         distance from it.
     n_iter : int
-        Steps; each costs ``m r^2`` operations.
+        Steps; each costs ``n r^2`` operations for every group.
     """
 
     b: Array
@@ -121,6 +121,12 @@ class _Search:
         self.fixed = np.asarray(np.bincount(row[~free], lower[~free], n), dtype=np.float64)
         self.groups = [np.flatnonzero(self.group == k) for k in range(len(sums))]
         self.loose = np.flatnonzero(self.group < 0)
+        # the points of every group once, however many of its variables weigh them
+        self.parts = [
+            (members, *np.unique(self.row[members], return_inverse=True))
+            for members in [*self.groups, self.loose]
+            if len(members)
+        ]
         held = [lower[~free & (group == k)].sum() for k in range(len(sums))]
         self.sums = np.asarray(sums, dtype=np.float64) - np.array(held, dtype=np.float64)
 
@@ -206,18 +212,16 @@ class _NewtonStep:
         self.inverse = 1.0 / (self.zl / self.s + self.zu / self.t)
         r = search.points.shape[1]
         system = np.eye(r)
-        self.blocks: list[tuple[IntArray, Array, Array, float]] = []
-        for members in [*search.groups, search.loose]:
-            if len(members) == 0:
-                continue
-            phi = self.inverse[members]
-            x = search.points[search.row[members]]
+        self.blocks: list[tuple[IntArray, IntArray, Array, Array, float]] = []
+        for members, rows, of in search.parts:
+            phi = np.bincount(of, weights=self.inverse[members], minlength=len(rows))
+            x = search.points[rows]
             total = float(phi.sum())
             centre = np.zeros(r) if members is search.loose else (phi @ x) / total
             x = x - centre
             scaled = x * np.sqrt(phi)[:, None]
             system += scaled.T @ scaled
-            self.blocks.append((members, x, centre, total))
+            self.blocks.append((members, of, x, centre, total))
         try:
             self.factor = linalg.cho_factor(system, lower=True, check_finite=False)
         except (linalg.LinAlgError, ValueError):
@@ -239,23 +243,24 @@ class _NewtonStep:
         right = self.residual + tl / self.s - self.zl - (tu / self.t - self.zu)
         forward = self.vector.copy()
         means = []
-        for k, (members, x, centre, total) in enumerate(self.blocks):
+        for k, (members, of, x, centre, total) in enumerate(self.blocks):
             phi = self.inverse[members]
             loose = members is search.loose
             mean = 0.0 if loose else float(phi @ right[members]) / total
             means.append(mean)
-            forward += x.T @ (phi * (right[members] - mean))
+            pulled = phi * (right[members] - mean)
+            forward += x.T @ np.bincount(of, weights=pulled, minlength=len(x))
             if not loose:
                 forward += centre * self._missing(k)
         dw = linalg.cho_solve(self.factor, forward, check_finite=False)
         db = np.empty_like(right)
         dm = np.zeros(len(search.groups))
-        for k, (members, x, centre, total) in enumerate(self.blocks):
+        for k, (members, of, x, centre, total) in enumerate(self.blocks):
             extra = 0.0
             if members is not search.loose:
                 extra = self._missing(k) / total
                 dm[self._number(members)] = means[k] - float(centre @ dw) - extra
-            db[members] = self.inverse[members] * (right[members] - means[k] - x @ dw + extra)
+            db[members] = self.inverse[members] * (right[members] - means[k] - (x @ dw)[of] + extra)
         dl = tl / self.s - self.zl - self.zl / self.s * db
         du = tu / self.t - self.zu + self.zu / self.t * db
         return db, dw, dm, dl, du

@@ -28,7 +28,9 @@ def work_before_interior(problem: BoxProblem) -> float:
 
     Infinite where there is none: a kernel too large to factorise, or held by rows only.
     """
-    K, m = problem.K, len(problem.q)
+    K = problem.K
+    # variables of one group that share a row share its place in the system
+    m = K.n * max(1, problem.n_groups)
     if K.features is None:
         if K.n > _LARGEST_KERNEL or not K.factorable:
             return np.inf

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import compiled
+from buttress._compile import compiled, inner
 from buttress.solvers.numerics.rows import NEVER
 from buttress.solvers.numerics.vector_maximum import LANES, largest
 
 
-@compiled(fastmath=True)
+@inner(fastmath=True)
 def _shift(up: Array, low: Array, first: Any, second: Any, t: float) -> None:
     for j in range(first.shape[0]):
         change = t * (first[j] - second[j])
@@ -27,7 +27,7 @@ def _shift(up: Array, low: Array, first: Any, second: Any, t: float) -> None:
         low[j] += change
 
 
-@compiled(fastmath=True)
+@inner(fastmath=True)
 def _pair_gains(
     low: Array, diagonal: Array, first: Any, top: float, own: float, floor: float, gain: Array
 ) -> None:
@@ -39,7 +39,7 @@ def _pair_gains(
         gain[j] = difference * difference / curvature
 
 
-@compiled(fastmath=True)
+@inner(fastmath=True)
 def _single_gains(up: Array, low: Array, diagonal: Array, floor: float, gain: Array) -> None:
     for j in range(diagonal.shape[0]):
         difference = up[j] if up[j] > low[j] else low[j]
@@ -48,14 +48,14 @@ def _single_gains(up: Array, low: Array, diagonal: Array, floor: float, gain: Ar
         gain[j] = difference * difference / curvature
 
 
-@compiled()
+@inner()
 def _stretches(x: Array, out: Array) -> None:
     """The maximum of every stretch."""
     for p in range(out.shape[0]):
         out[p] = largest(x, p * LANES)
 
 
-@compiled()
+@inner()
 def _where(x: Array, stretch: int, value: float) -> int:
     """The position of `value` in a stretch of x."""
     for j in range(stretch * LANES, (stretch + 1) * LANES):
@@ -64,7 +64,7 @@ def _where(x: Array, stretch: int, value: float) -> int:
     return stretch * LANES
 
 
-@compiled()
+@inner()
 def _top_gain(gain: Array) -> tuple[float, int]:
     best, home = -1.0, 0
     for p in range(gain.shape[0] // LANES):
@@ -74,7 +74,7 @@ def _top_gain(gain: Array) -> tuple[float, int]:
     return best, _where(gain, home, best)
 
 
-@compiled()
+@inner()
 def _refresh(
     q: int,
     j: int,

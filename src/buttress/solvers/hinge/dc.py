@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
+from buttress._deadline import check_time
 from buttress.solvers.hinge.hinges import HingePoint
 
 Point = TypeVar("Point", bound=HingePoint)
@@ -166,6 +167,7 @@ def _descending_step(
     """One convex step, solved more and more exactly until the objective does not rise."""
     steps = 0
     while True:
+        check_time()
         new = problem.step(pattern, warm, tol)
         value = problem.objective(new)
         if new.step is not None:

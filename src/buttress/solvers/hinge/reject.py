@@ -31,8 +31,8 @@ from buttress.solvers.hinge._double_ramp import (
     with_exact_thresholds,
 )
 from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
-from buttress.solvers.hinge.dc import minimize_dc
-from buttress.solvers.hinge.hinges import HingeProblem, HingeTerms
+from buttress.solvers.hinge.dc import DCSolution, minimize_dc
+from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelSource
 
 __all__ = [
@@ -232,10 +232,27 @@ def solve_double_ramp(
     outer, inner = _ramp_weights(len(y), d, weight, error_cost, refusal_cost)
     machine = DoubleRampMachine(K, y, C, mu, outer, inner, fit_intercept, warm)
     first = None if start is None else machine.point(*start)
+    found, path, n_iter = _until_patterns_repeat(machine, first, tol, max_iter)
+    return machine.solution(
+        found.point,
+        found.pattern,
+        objective_path=np.array(path),
+        n_outer=len(path),
+        n_iter=n_iter,
+        converged=found.converged,
+    )
+
+
+def _until_patterns_repeat(
+    machine: DoubleRampMachine, first: HingePoint | None, tol: float, max_iter: int
+) -> tuple[DCSolution[HingePoint], list[float], int]:
+    """The loop, and again from where it ended while that leads to new patterns.
+
+    A step without progress can still move to another pattern, from which there is progress.
+    """
     found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
     path, n_iter = list(found.objective_path), found.n_iter
     seen = [found.pattern]
-    # A step without progress can still move to another pattern, from which there is progress.
     while found.converged and len(path) < max_iter:
         pattern = machine.pattern(found.point)
         if any(np.array_equal(pattern, old) for old in seen):
@@ -247,14 +264,7 @@ def solve_double_ramp(
             break
         path.extend(more.objective_path)
         found = more
-    return machine.solution(
-        found.point,
-        found.pattern,
-        objective_path=np.array(path),
-        n_outer=len(path),
-        n_iter=n_iter,
-        converged=found.converged,
-    )
+    return found, path, n_iter
 
 
 def double_ramp_step(

@@ -4,7 +4,8 @@ Up to an order of two or three hundred LAPACK's calls and copies cost more than 
 Here elimination begins at the last row, ``A = L' L`` with L lower triangular, so that every
 update runs along rows, and the diagonal of a factor holds reciprocals. A matrix of order `size`
 is an array of shape ``(size, row_length(size, itemsize))``; what is right of its diagonal is
-scratch.
+scratch. At order 111 a factor with its solve takes 0.4 of LAPACK's time, on which leaky paths of
+up to some thousand rows rest (``benchmarks/instructions.py``).
 """
 
 from __future__ import annotations
@@ -133,6 +134,21 @@ def _factorise_four(a: Array, low: int, least: Array) -> bool:
     return definite
 
 
+@inner()
+def _least(a: Array, size: int) -> Array:
+    """What must be left of every diagonal entry."""
+    least = np.empty(size, dtype=a.dtype)
+    for i in range(size):
+        least[i] = a[i, i] * (_LEAST * np.finfo(a.dtype).eps)
+    return least
+
+
+@inner(fastmath=FAST)
+def factorise_few(a: Array) -> bool:
+    """As `factorise_small`, row by row: for a few rows, in a fraction of the time to compile."""
+    return _factorise_last(a, 0, len(a), _least(a, len(a)))
+
+
 @inner(fastmath=FAST)
 def factorise_small(a: Array, size: int) -> bool:
     """Overwrite the lower triangle of order `size` with its factor, four rows at a time.
@@ -140,10 +156,7 @@ def factorise_small(a: Array, size: int) -> bool:
     Returns whether the matrix is definite; one that rounding has made singular gets the factor
     of one nearby that is not.
     """
-    width = LINE // a.itemsize
-    least = np.empty(size, dtype=a.dtype)
-    for i in range(size):
-        least[i] = a[i, i] * (_LEAST * np.finfo(a.dtype).eps)
+    width, least = LINE // a.itemsize, _least(a, size)
     # The rows that do not fill a group are the last ones.
     top = size - size % _ROWS
     definite = _factorise_last(a, top, size, least)
@@ -156,15 +169,38 @@ def factorise_small(a: Array, size: int) -> bool:
 
 
 @inner(fastmath=FAST)
-def solve_small(a: Array, right: Array) -> None:
-    """Overwrite `right` with the solution, four rows at a time."""
-    size = right.size
-    top = size - size % _ROWS
-    for i in range(size - 1, top - 1, -1):
+def _eliminate(a: Array, right: Array, low: int) -> None:
+    """The first half of a solution, for the rows from `low` on."""
+    for i in range(right.size - 1, low - 1, -1):
         row = a[i]
         right[i] *= row[i]
         for k in range(i):
             right[k] -= row[k] * right[i]
+
+
+@inner(fastmath=FAST)
+def _substitute(a: Array, right: Array, low: int) -> None:
+    """The second half of a solution, for the rows from `low` on."""
+    for i in range(low, right.size):
+        row, total = a[i], right[i]
+        for k in range(i):
+            total -= row[k] * right[k]
+        right[i] = total * row[i]
+
+
+@inner(fastmath=FAST)
+def solve_few(a: Array, right: Array) -> None:
+    """As `solve_small` for a factor of `factorise_few`, row by row."""
+    _eliminate(a, right, 0)
+    _substitute(a, right, 0)
+
+
+@inner(fastmath=FAST)
+def solve_small(a: Array, right: Array) -> None:
+    """Overwrite `right` with the solution, four rows at a time."""
+    size = right.size
+    top = size - size % _ROWS
+    _eliminate(a, right, top)
     for low in range(top - _ROWS, -1, -_ROWS):
         x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
         s3 = right[low + 3] * x3[low + 3]
@@ -188,11 +224,7 @@ def solve_small(a: Array, right: Array) -> None:
         s2 = (s2 - x2[low] * s0 - x2[low + 1] * s1) * x2[low + 2]
         s3 = (s3 - x3[low] * s0 - x3[low + 1] * s1 - x3[low + 2] * s2) * x3[low + 3]
         right[low], right[low + 1], right[low + 2], right[low + 3] = s0, s1, s2, s3
-    for i in range(top, size):
-        row, total = a[i], right[i]
-        for k in range(i):
-            total -= row[k] * right[k]
-        right[i] = total * row[i]
+    _substitute(a, right, top)
 
 
 @inner()

@@ -4,7 +4,8 @@
 hyperbolic tangent, ``log(f) = 2 (s + s^3/3 + s^5/5 + ...)`` with ``s = (f - 1) / (f + 1)``. The
 exponent becomes a floating-point number by adding a large constant, because AVX2 has no
 conversion from 64-bit integers. The library call is not vectorised inside a compiled
-loop, and neither is a division that is checked for zero.
+loop, and neither is a division that is checked for zero: 5.6 times its speed (15 in single
+precision) for the passes of paths on landmarks (``benchmarks/instructions.py``).
 """
 
 from __future__ import annotations

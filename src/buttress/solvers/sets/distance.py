@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._deadline import check_time
 from buttress._threads import one_blas_thread
-from buttress.solvers.sets._problem import DistanceProblem, DistanceResult, check_feasible
+from buttress.solvers.sets._problem import DistanceProblem
+from buttress.solvers.sets._result import DistanceResult, check_feasible
 from buttress.solvers.sets.geometry import Geometry
 
 __all__ = [
@@ -128,9 +130,11 @@ def distance_path(
     """
     problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter, precision, storage)
     order = np.argsort(np.asarray(radii, dtype=np.float64), kind="stable")
+    problem.largest_radius = max(map(float, radii), default=0.0)
     found: dict[int, DistanceResult] = {}
     with _threads(problem.geometry.n):
         for k in order:
+            check_time()
             radius = float(radii[k])
             if not (0.0 < radius < np.inf):
                 raise ValueError(f"radius={radius!r} is out of range: expected (0, inf).")

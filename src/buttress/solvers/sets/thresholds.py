@@ -12,7 +12,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.losses import EllipsoidError
+from buttress.losses import EllipsoidError, Logistic
 
 _MAX_STEPS = 200
 # After so many steps the bracket is narrowed to neighbouring rows.
@@ -30,6 +30,8 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
         away = max(1.0, abs(guess), float(np.ptp(s)))
         h, omega, scale = loss.h, loss.omega, loss.scale
         return float(_ellipsoid_threshold(s, w, target, guess, away, h, omega, scale, _MAX_STEPS))
+    if isinstance(loss, Logistic):
+        return float(_logistic_threshold(s, w, target, guess, loss.slope, _MAX_STEPS))
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
     # Neither the sum nor the differences r - s are known better than this.
@@ -125,6 +127,65 @@ def _ellipsoid_threshold(
                 return r
         r = new
     return r
+
+
+@compiled()
+def _logistic_threshold(
+    s: Array, w: Array, target: float, r: float, slope: float, steps: int
+) -> float:
+    """`class_threshold` of the logistic loss; a search calls it some hundred times."""
+    low, high = -np.inf, np.inf
+    largest, smallest = s.max(), s.min()
+    away = max(1.0, abs(r), largest - smallest)
+    largest = max(abs(largest), abs(smallest))
+    summed = 4e-16 * target * max(1.0, 0.25 * np.sqrt(len(s)))
+    resolved = 4.4e-16
+    for tried in range(steps):
+        if tried == _BEFORE_SORTING:
+            inside = np.sort(s[(s > low) & (s < high)])
+            first, last = 0, len(inside)
+            while first < last:
+                k = (first + last) // 2
+                if _logistic_sums(s, w, inside[k], slope)[0] > target:
+                    high, last = inside[k], k
+                else:
+                    low, first = inside[k], k + 1
+            r = high if np.isfinite(high) else low if np.isfinite(low) else r
+        total, curvature = _logistic_sums(s, w, r, slope)
+        excess = total - target
+        if abs(excess) <= summed:
+            return r
+        if excess > 0:
+            high = r
+        else:
+            low = r
+        new = r - excess / curvature if curvature > 0 else np.nan
+        if low < new < high:
+            if abs(new - r) <= resolved * max(abs(r), largest):
+                return new
+        elif np.isinf(low) or np.isinf(high):
+            new = r - away if excess > 0 else r + away
+            away *= 2.0
+        else:
+            new = 0.5 * (low + high)
+            if high - low <= resolved * max(abs(r), largest):
+                return r
+        r = new
+    return r
+
+
+@compiled()
+def _logistic_sums(s: Array, w: Array, r: float, slope: float) -> tuple[float, float]:
+    """The sums of ``w l'(r - s)`` and ``w l''(r - s)``."""
+    total, curvature = 0.0, 0.0
+    for i in range(len(s)):
+        t = r - s[i]
+        tail = np.exp(-abs(t))
+        part = tail / (1.0 + tail)
+        share = 1.0 - part if t > 0 else part
+        total += w[i] * share
+        curvature += w[i] * part * (1.0 - part)
+    return slope * total, slope * curvature
 
 
 def central_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) -> float:

@@ -1,4 +1,4 @@
-"""Hessians of few features: products of rows by tiles, and a Cholesky factor."""
+"""Hessians of few features: products of rows by tiles, and their scaling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import inner
-from buttress.solvers.numerics import cholesky
 
 # Rows of a panel: its features stay in the cache, sums over it keep their digits in float32.
 PANEL = 512
@@ -122,26 +121,26 @@ def change_products(
             for j in range(part.size):
                 plain[j] = source[part[j]]
                 target[j] = share[j] * plain[j]
-        add_products(panel, rows, 0, part.size, size, largest, H)
+        # Zero, but not as a constant, for which the loops would be compiled once more.
+        add_products(panel, rows, min(first, 0), part.size, size, largest, H)
 
 
 @inner()
-def factorise(H: Array, lam: float, n_penalised: int, factor: Array, scale: Array) -> float:
-    """Cholesky factor of ``H + 2 lam D`` scaled to unit diagonal, and the scaling.
+def scale_hessian(H: Array, lam: float, n_penalised: int, scale: Array) -> None:
+    """The scaling of ``H + 2 lam D`` to unit diagonal.
 
-    The scaling makes features of very different sizes harmless. An intercept without any
-    curvature gets a scale of zero: it stays where it is. Returns the ridge that was needed.
+    It makes features of very different sizes harmless. An intercept without any curvature gets a
+    scale of zero: it stays where it is.
     """
-    size = len(factor)
-    for k in range(size):
+    for k in range(scale.size):
         diagonal = H[k, k] + (2.0 * lam if k < n_penalised else 0.0)
         scale[k] = 1.0 / np.sqrt(diagonal) if diagonal > 0.0 else 0.0
-    ridge = SMALLEST_RIDGE
-    while True:
-        for k in range(size):
-            for q in range(k):
-                factor[k, q] = H[k, q] * scale[k] * scale[q]
-            factor[k, k] = 1.0 + ridge
-        if cholesky.factorise(factor):
-            return ridge
-        ridge *= 10.0
+
+
+@inner()
+def scaled_hessian(H: Array, scale: Array, ridge: float, factor: Array) -> None:
+    """The lower triangle of the scaled Hessian, with a ridge."""
+    for k in range(scale.size):
+        for q in range(k):
+            factor[k, q] = H[k, q] * scale[k] * scale[q]
+        factor[k, k] = 1.0 + ridge

@@ -4,44 +4,37 @@ Rows are multiplied by their labels, so that margins are ``u = w'Z`` with one co
 every row that counts and one row for every feature; the intercept is the last of them.
 
 A path is followed along its tangent: the solution w(lambda) satisfies ``H dw = -2 D w dlambda``,
-D without the intercept, and H is already factorised. With many features H is brought up to date
-only at the rows whose curvature changed, and the start at a penalty, which is never the end, is
-evaluated in float32.
+D without the intercept, and H is already factorised. With more than a few features a space is
+wide (`_wide_space`): H is brought up to date only at the rows whose curvature changed, and the
+start at a penalty, which is never the end, is evaluated in float32. Few features need none of it,
+and a job compiles only what it needs.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, inner
-from buttress.solvers.numerics.cholesky import row_length
-from buttress.solvers.numerics.cholesky import solve as solve_factor
+from buttress.solvers.numerics.cholesky import factorise_few, row_length, solve_few
 from buttress.solvers.numerics.rows import add_rows
-from buttress.solvers.smooth import _newton_path as path
+from buttress.solvers.smooth import _space as path
 from buttress.solvers.smooth._feature_hessian import (
     PANEL,
     SMALLEST_RIDGE,
-    change_products,
-    factorise,
+    scale_hessian,
+    scaled_hessian,
     set_products,
 )
-from buttress.solvers.smooth._newton_path import Point, Problem, implements
+from buttress.solvers.smooth._space import Point, Problem, implements
 from buttress.solvers.smooth.margins import set_slopes
 
-# From this many features on the products of a Hessian are in float32 (for so many steps).
-_SINGLE_FEATURES = 16
-_SINGLE_STEPS = 8
-# Relative error of a step with such a Hessian, generously.
+# Features, with the intercept, from which on a space is wide.
+_WIDE = 16
+# Relative error of a step with a Hessian in single precision, generously.
 _ROUNDING = 1e-4
-# Many features: only rows of which the curvature changed by this share enter the Hessian anew,
-# so many times at most.
-_CHANGE = 0.08
-_OLDEST = 16
-# Rows from which the common change of the curvatures is read.
-_SAMPLE = 64
 # A Hessian may serve once more after a step that left so small a share of its change.
 _CONTRACTION = 0.1
 # Signs are settled when all scores are so many times what the last step leaves to go, and
@@ -53,14 +46,12 @@ _LOST = 0.5
 
 
 class FeatureSpace(NamedTuple):
-    """Signed rows of few features, the Hessian and its factor.
+    """Signed rows of a few features, the Hessian and its factor.
 
     Attributes
     ----------
     Z : array of shape (size, n)
         A row for every feature, and the labels where there is an intercept.
-    Z_single : array of shape (size, n), float32
-        The same; without rows where features are so few that it is not used.
     out : array of shape (size, rows without weight)
         Features of the rows whose signs are wanted.
     curvature : array of shape (n,)
@@ -70,17 +61,16 @@ class FeatureSpace(NamedTuple):
     factor, scale : arrays of shapes (size, row_length) and (size,)
     downhill, right : arrays of shape (size,)
         Minus the gradient, and a solution.
-    panel, panel_single : arrays of shape (size, columns) and (2, size, columns)
+    panel : array of shape (size, columns)
     every : array of shape (max(n, size),)
         0, 1, 2 and so on.
-    single : array of shape (n,), float32
     state : array of shape (2,)
         How often the Hessian was brought up to date since it was computed (zero: there is none),
         and whether its products are in single precision.
+    contraction : float
     """
 
     Z: Array
-    Z_single: Array
     out: Array
     curvature: Array
     H: Array
@@ -89,17 +79,46 @@ class FeatureSpace(NamedTuple):
     downhill: Array
     right: Array
     panel: Array
-    panel_single: Array
     every: IntArray
-    changed: IntArray
-    single: Array
     state: IntArray
     contraction: float
 
 
+class WideSpace(NamedTuple):
+    """The same for more features, with their rows in single precision.
+
+    Attributes
+    ----------
+    Z_single : array of shape (size, n), float32
+    panel_single : array of shape (2, size, columns), float32
+    changed : array of shape (n,)
+    single : array of shape (n,), float32
+    """
+
+    Z: Array
+    out: Array
+    curvature: Array
+    H: Array
+    factor: Array
+    scale: Array
+    downhill: Array
+    right: Array
+    panel: Array
+    every: IntArray
+    state: IntArray
+    contraction: float
+    Z_single: Array
+    panel_single: Array
+    changed: IntArray
+    single: Array
+
+
+AnySpace = FeatureSpace | WideSpace
+
+
 def feature_space(
     features: Array, y: Array, held: IntArray, out: IntArray, fit_intercept: bool
-) -> FeatureSpace:
+) -> AnySpace:
     """The space of the rows `held` (with labels `y`), with signs wanted at the rows `out`."""
     n, p = len(held), features.shape[1]
     size = p + 1 if fit_intercept else p
@@ -107,11 +126,9 @@ def feature_space(
     np.multiply(features[held].T, y, out=Z[:p])
     Z[p:] = y
     outside[:p] = features[out].T
-    single = size >= _SINGLE_FEATURES
     width = min(n, PANEL)
-    return FeatureSpace(
+    space = FeatureSpace(
         Z,
-        Z.astype(np.float32) if single else np.empty((0, n), np.float32),
         outside,
         np.zeros(n),
         np.zeros((size + 2, size + 2)),
@@ -120,17 +137,54 @@ def feature_space(
         np.zeros(size),
         np.zeros(size),
         np.zeros((size, width)),
-        np.zeros((2, size if single else 0, width), np.float32),
         np.arange(max(n, size)),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.float32),
         np.zeros(2, dtype=np.int64),
         _CONTRACTION,
     )
+    if size < _WIDE:
+        return space
+    return WideSpace(
+        *space,
+        Z.astype(np.float32),
+        np.zeros((2, size, width), np.float32),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.float32),
+    )
+
+
+def factorise(space: Any, lam: float, n_penalised: int) -> float:
+    """Factorise the Hessian with the penalty; returns the ridge that was needed."""
+    raise NotImplementedError
+
+
+def solve(space: Any) -> None:
+    """Overwrite `right` with the solution of the Newton equations."""
+    raise NotImplementedError
+
+
+@implements(factorise, FeatureSpace)
+def _factorise(space: FeatureSpace, lam: float, n_penalised: int) -> float:
+    scale_hessian(space.H, lam, n_penalised, space.scale)
+    ridge = SMALLEST_RIDGE
+    while True:
+        scaled_hessian(space.H, space.scale, ridge, space.factor)
+        if factorise_few(space.factor):
+            return ridge
+        ridge *= 10.0
+
+
+@implements(solve, FeatureSpace)
+def _solve(space: FeatureSpace) -> None:
+    right, scale = space.right, space.scale
+    for k in range(right.size):
+        right[k] *= scale[k]
+    solve_few(space.factor, right)
+    for k in range(right.size):
+        right[k] *= scale[k]
 
 
 @inner()
-def _set_margins(space: FeatureSpace, point: Point) -> None:
+def set_margins(space: AnySpace, point: Point) -> None:
     """Margins from coordinates."""
     weights, u = space.right, point.u
     for k in range(weights.size):
@@ -140,22 +194,8 @@ def _set_margins(space: FeatureSpace, point: Point) -> None:
     add_rows(space.Z, space.every[: weights.size], weights, u)
 
 
-@inner()
-def _set_single_margins(space: FeatureSpace, point: Point) -> None:
-    """Margins from coordinates in single precision."""
-    u, size = space.single, space.right.size
-    weights = np.empty(size, dtype=np.float32)
-    for k in range(size):
-        weights[k] = point.x[k] if k < point.x.size else point.b[0]
-    for i in range(u.size):
-        u[i] = np.float32(0.0)
-    add_rows(space.Z_single, space.every[:size], weights, u)
-    for i in range(u.size):
-        point.u[i] = u[i]
-
-
 @inner(fastmath=FAST)
-def _set_downhill(Z: Array, v: Array, lam: float, x: Array, downhill: Array) -> None:
+def set_downhill(Z: Array, v: Array, lam: float, x: Array, downhill: Array) -> None:
     """Minus the gradient of the objective, for the rows' pulls `v`."""
     for k in range(downhill.size):
         row, total = Z[k], Z[0, 0] - Z[0, 0]  # of the array's type
@@ -165,165 +205,101 @@ def _set_downhill(Z: Array, v: Array, lam: float, x: Array, downhill: Array) -> 
 
 
 @inner()
-def _set_pulls(omega: Array, t: Array, v: Array) -> None:
+def set_pulls(omega: Array, t: Array, v: Array) -> None:
     for i in range(omega.size):
         v[i] = omega[i] * t[i]
 
 
 @inner()
-def _set_gradient(space: FeatureSpace, omega: Array, point: Point, lam: float) -> None:
+def set_gradient(space: AnySpace, omega: Array, point: Point, lam: float) -> None:
     pulls = np.empty(omega.size)
-    _set_pulls(omega, point.t, pulls)
-    _set_downhill(space.Z, pulls, lam, point.x, space.downhill)
+    set_pulls(omega, point.t, pulls)
+    set_downhill(space.Z, pulls, lam, point.x, space.downhill)
 
 
-@inner()
-def _solve(space: FeatureSpace) -> None:
-    """Overwrite `right` with the solution of the Newton equations."""
-    right, scale = space.right, space.scale
-    for k in range(right.size):
-        right[k] *= scale[k]
-    solve_factor(space.factor, right)
-    for k in range(right.size):
-        right[k] *= scale[k]
+@implements(path.refresh, FeatureSpace, WideSpace)
+def _refresh(space: AnySpace, problem: Problem, point: Point) -> None:
+    set_margins(space, point)
 
 
-@implements(path.refresh, FeatureSpace)
-def _refresh(space: FeatureSpace, problem: Problem, point: Point) -> None:
-    _set_margins(space, point)
+@implements(path.arrive, FeatureSpace, WideSpace)
+def _arrive(space: AnySpace, problem: Problem, point: Point, lam: float) -> None:
+    set_gradient(space, problem.omega, point, lam)
 
 
-@implements(path.arrive, FeatureSpace)
-def _arrive(space: FeatureSpace, problem: Problem, point: Point, lam: float) -> None:
-    _set_gradient(space, problem.omega, point, lam)
-
-
-@implements(path.set_flat_point, FeatureSpace)
-def _set_flat_point(space: FeatureSpace, problem: Problem, lam: float, point: Point) -> None:
+@implements(path.set_flat_point, FeatureSpace, WideSpace)
+def _set_flat_point(space: AnySpace, problem: Problem, lam: float, point: Point) -> None:
     for k in range(point.x.size):
         total = 0.0
         for i in range(point.u.size):
             total += space.Z[k, i] * problem.omega[i]
         point.x[k] = total / (2.0 * lam)
     point.b[0] = 0.0
-    _set_margins(space, point)
+    set_margins(space, point)
 
 
 @inner()
-def _common_change(kappa: Array, used: Array) -> float:
-    """The median ratio of the curvatures to those of the Hessian, from some of the rows."""
-    ratios = np.empty(_SAMPLE)
-    count = 0
-    for i in range(0, kappa.size, kappa.size // _SAMPLE + 1):
-        if kappa[i] > 0.0 and used[i] > 0.0:
-            # kept in order
-            ratio, k = kappa[i] / used[i], count
-            while k > 0 and ratios[k - 1] > ratio:
-                ratios[k] = ratios[k - 1]
-                k -= 1
-            ratios[k] = ratio
-            count += 1
-    if count == 0:
-        return 1.0
-    return float(0.5 * (ratios[(count - 1) // 2] + ratios[count // 2]))
+def follow_tangent(space: AnySpace, problem: Problem, point: Point, index: int) -> None:
+    """Move coordinates along the tangent of the path in log lambda."""
+    x, right = point.x, space.right
+    before, lam = problem.lambdas[index - 1], problem.lambdas[index]
+    for k in range(right.size):
+        right[k] = 2.0 * before * x[k] if k < x.size else 0.0
+    solve(space)
+    ahead = np.log(before / lam)
+    for k in range(x.size):
+        x[k] += ahead * right[k]
+    if problem.fit_intercept:
+        point.b[0] += ahead * right[x.size]
 
 
 @implements(path.predict, FeatureSpace)
 def _predict(
     space: FeatureSpace, loss: object, problem: Problem, point: Point, index: int
 ) -> tuple[bool, bool]:
-    """Start along the tangent of the path in log lambda."""
-    lam = problem.lambdas[index]
-    if space.state[0] == 0:
-        _set_gradient(space, problem.omega, point, lam)
-        return False, False
-    x, right, before = point.x, space.right, problem.lambdas[index - 1]
-    for k in range(right.size):
-        right[k] = 2.0 * before * x[k] if k < x.size else 0.0
-    _solve(space)
-    ahead = np.log(before / lam)
-    for k in range(x.size):
-        x[k] += ahead * right[k]
-    if problem.fit_intercept:
-        point.b[0] += ahead * right[x.size]
-    single = len(space.Z_single) > 0
-    if single:
-        _set_single_margins(space, point)
-    else:
-        _set_margins(space, point)
-    set_slopes(loss, point.u, point.t, point.kappa)
-    # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
-    common = _common_change(point.kappa, space.curvature)
-    for k in range(len(space.H)):
-        for q in range(k + 1):
-            space.H[k, q] *= common
-    for i in range(point.u.size):
-        space.curvature[i] *= common
-    if single:
-        _set_pulls(problem.omega, point.t, space.single)
-        _set_downhill(space.Z_single, space.single, lam, x, space.downhill)
-    else:
-        _set_gradient(space, problem.omega, point, lam)
-    return single, False
+    """Start along the tangent."""
+    if space.state[0] > 0:
+        follow_tangent(space, problem, point, index)
+        set_margins(space, point)
+        set_slopes(loss, point.u, point.t, point.kappa)
+    set_gradient(space, problem.omega, point, problem.lambdas[index])
+    return False, False
 
 
 @inner()
-def _changed_rows(kappa: Array, used: Array, rows: IntArray) -> int:
-    """Rows of which the curvature is no longer what the Hessian takes it for; their number."""
-    count = 0
+def renew_wholly(space: AnySpace, problem: Problem, point: Point) -> None:
+    """The Hessian at `point`, in double precision."""
+    curvature, omega, kappa = space.curvature, problem.omega, point.kappa
     for i in range(kappa.size):
-        rows[count] = i
-        count += abs(kappa[i] - used[i]) > _CHANGE * max(kappa[i], used[i])
-    return count
+        curvature[i] = omega[i] * kappa[i]
+    set_products(space.Z, curvature, space.panel, space.H)
+    for i in range(kappa.size):
+        curvature[i] = kappa[i]
+    space.state[0], space.state[1] = 1, 0
 
 
 @implements(path.renew, FeatureSpace)
 def _renew(space: FeatureSpace, problem: Problem, point: Point, lam: float, steps: int) -> None:
-    n, state, H = point.u.size, space.state, space.H
-    rough = len(space.Z_single) > 0 and steps <= _SINGLE_STEPS
-    state[1] = 1 if rough else 0
-    few = n
-    if rough and 0 < state[0] < _OLDEST:
-        few = _changed_rows(point.kappa, space.curvature, space.changed)
-    if few < n // 3:
-        panels = space.panel_single[0], space.panel_single[1]
-        changed = space.changed[:few]
-        change_products(
-            space.Z_single, problem.omega, point.kappa, space.curvature, changed, *panels, H
-        )
-        state[0] += 1
-        if factorise(H, lam, point.x.size, space.factor, space.scale) <= SMALLEST_RIDGE:
-            return
-    for i in range(n):
-        space.curvature[i] = problem.omega[i] * point.kappa[i]
-    if rough:
-        set_products(space.Z_single, space.curvature, space.panel_single[0], H)
-    else:
-        set_products(space.Z, space.curvature, space.panel, H)
-    for i in range(n):
-        space.curvature[i] = point.kappa[i]
-    factorise(H, lam, point.x.size, space.factor, space.scale)
-    state[0] = 1
+    renew_wholly(space, problem, point)
+    factorise(space, lam, point.x.size)
 
 
-@implements(path.propose, FeatureSpace)
-def _propose(
-    space: FeatureSpace, problem: Problem, point: Point, lam: float, trial: Point
-) -> float:
+@implements(path.propose, FeatureSpace, WideSpace)
+def _propose(space: AnySpace, problem: Problem, point: Point, lam: float, trial: Point) -> float:
     right = space.right
     for k in range(right.size):
         right[k] = space.downhill[k]
-    _solve(space)
+    solve(space)
     for k in range(point.x.size):
         trial.x[k] = point.x[k] + right[k]
     trial.b[0] = point.b[0] + (right[point.x.size] if problem.fit_intercept else 0.0)
-    _set_margins(space, trial)
+    set_margins(space, trial)
     return _ROUNDING if space.state[1] == 1 else 0.0
 
 
-@implements(path.penalty_slopes, FeatureSpace)
+@implements(path.penalty_slopes, FeatureSpace, WideSpace)
 def _penalty_slopes(
-    space: FeatureSpace, problem: Problem, point: Point, trial: Point
+    space: AnySpace, problem: Problem, point: Point, trial: Point
 ) -> tuple[float, float]:
     pull, growth = 0.0, 0.0
     for k in range(point.x.size):
@@ -334,7 +310,7 @@ def _penalty_slopes(
 
 
 @inner()
-def _lost_curvature(space: FeatureSpace, omega: Array, kappa: Array) -> float:
+def _lost_curvature(space: AnySpace, omega: Array, kappa: Array) -> float:
     """The share of the Hessian along their own rows that rows had which are flat now, in total.
 
     A step with that Hessian is too short by up to as much. Overwrites `right`.
@@ -344,7 +320,7 @@ def _lost_curvature(space: FeatureSpace, omega: Array, kappa: Array) -> float:
         if kappa[i] == 0.0 and space.curvature[i] > 0.0:
             for k in range(len(Z)):
                 right[k] = Z[k, i]
-            _solve(space)
+            solve(space)
             share = 0.0
             for k in range(len(Z)):
                 share += Z[k, i] * right[k]
@@ -352,15 +328,15 @@ def _lost_curvature(space: FeatureSpace, omega: Array, kappa: Array) -> float:
     return total
 
 
-@implements(path.settled, FeatureSpace)
+@implements(path.settled, FeatureSpace, WideSpace)
 def _settled(
-    space: FeatureSpace, problem: Problem, before: Point, point: Point, lam: float, left: float
+    space: AnySpace, problem: Problem, before: Point, point: Point, lam: float, left: float
 ) -> bool:
     """The next step leaves no more than a share of itself: it is taken without judgement."""
     x, right, downhill, out = point.x, space.right, space.downhill, space.out
     for k in range(right.size):
         right[k] = downhill[k]
-    _solve(space)
+    solve(space)
     moved, smallest = 0.0, np.inf
     for i in range(out.shape[1]):
         score, step = 0.0, 0.0
@@ -373,7 +349,7 @@ def _settled(
     for k in range(right.size):
         downhill[k] = right[k]  # the gradient is that of a point that is left, or asked for anew
     if _lost_curvature(space, problem.omega, point.kappa) > _LOST:
-        _set_gradient(space, problem.omega, point, lam)
+        set_gradient(space, problem.omega, point, lam)
         return False
     for k in range(x.size):
         x[k] += downhill[k]

@@ -14,8 +14,8 @@ from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, inner
 from buttress.solvers.numerics.cholesky import factorise, row_length, solve
 from buttress.solvers.numerics.rows import add_rows
-from buttress.solvers.smooth import _newton_path as path
-from buttress.solvers.smooth._newton_path import Point, Problem, implements
+from buttress.solvers.smooth import _space as path
+from buttress.solvers.smooth._space import Point, Problem, implements
 from buttress.solvers.smooth.margins import set_slopes
 
 # Signs are settled when all scores are so many times what a step leaves to go away from zero.

@@ -12,14 +12,24 @@ Steps are judged by slopes alone: along a step the objective is convex, so
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, compiled, inner
+from buttress.solvers.smooth._space import (
+    Point,
+    Problem,
+    arrive,
+    penalty_slopes,
+    predict,
+    propose,
+    refresh,
+    renew,
+    set_flat_point,
+    settled,
+)
 from buttress.solvers.smooth.margins import balancing_shift, imbalance, set_slopes
 
 _BISECTIONS = 60
@@ -28,58 +38,6 @@ _CLOSE = 1e-3
 _TRUSTED_STEPS = 4
 # For signs the next step may be the last after one that left no more than this share of itself.
 _SETTLING = 0.5
-
-
-class Point(NamedTuple):
-    """A model: its coordinates, intercept and margins, and the loss's slopes at these.
-
-    Attributes
-    ----------
-    x : array of shape (size,)
-    b : array of shape (1,)
-    u, t, kappa : arrays of shape (n,)
-        Of the rows that count.
-    """
-
-    x: Array
-    b: Array
-    u: Array
-    t: Array
-    kappa: Array
-
-
-class Problem(NamedTuple):
-    """The rows that count of one binary problem, its penalties, and when they are solved.
-
-    Attributes
-    ----------
-    y, omega : arrays of shape (n,)
-    lambdas : array of shape (L,)
-        Decreasing.
-    flat : array of shape (2,)
-        Largest margins of the two classes (+1 first) per unit of ``1 / (2 lambda)`` while the
-        loss is linear at all rows; NaN where that never happens, or the intercept is unique.
-    tail_exponent : float
-        Of the exact scaling tail, 0 when the loss has none.
-    fit_intercept : bool
-    tol : float
-        On the largest error of a row's slope against its coefficient.
-    max_iter : int
-        Steps a penalty.
-    signs_only : bool
-        Whether a penalty is done as soon as no sign of a score at a row without weight can
-        change any more.
-    """
-
-    y: Array
-    omega: Array
-    lambdas: Array
-    flat: Array
-    tail_exponent: float
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    signs_only: bool
 
 
 class Found(NamedTuple):
@@ -102,83 +60,15 @@ class Found(NamedTuple):
         return Found(*(part[wanted] for part in self))
 
 
-# What a space does, in compiled code only.
-def predict(space: Any, loss: Any, problem: Problem, point: Point, index: int) -> tuple[bool, bool]:
-    """Move `point` to where the path is heading at the penalty `index`.
-
-    Returns whether it is a guess that is not precise enough to end at, and whether the factor
-    may serve once more.
-    """
-    raise NotImplementedError
-
-
-def set_flat_point(space: Any, problem: Problem, lam: float, point: Point) -> None:
-    """Set coordinates and margins (without intercept) of a loss that is linear at all rows."""
-    raise NotImplementedError
-
-
-def renew(space: Any, problem: Problem, point: Point, lam: float, iteration: int) -> None:
-    """Factorise the Newton equations at `point`."""
-    raise NotImplementedError
-
-
-def propose(space: Any, problem: Problem, point: Point, lam: float, trial: Point) -> float:
-    """Set coordinates and margins of `trial`, a Newton step away from `point`.
-
-    Returns the relative error of the step.
-    """
-    raise NotImplementedError
-
-
-def penalty_slopes(space: Any, problem: Problem, point: Point, trial: Point) -> tuple[float, float]:
-    """The derivative of half the squared norm along the step, and how much it grows."""
-    raise NotImplementedError
-
-
-def refresh(space: Any, problem: Problem, point: Point) -> None:
-    """Margins from coordinates, where they may be less precise."""
-    raise NotImplementedError
-
-
-def arrive(space: Any, problem: Problem, point: Point, lam: float) -> None:
-    """Prepare for a step from `point`, whose slopes are set."""
-    raise NotImplementedError
-
-
-def settled(
-    space: Any, problem: Problem, before: Point, point: Point, lam: float, left: float
-) -> bool:
-    """Whether no sign at the rows without weight can change; may move `point` to be sure.
-
-    `left` is the share of the last change of the slopes that is left.
-    """
-    raise NotImplementedError
-
-
-def implements(generic: Callable[..., Any], kind: type) -> Callable[[Any], Any]:
-    """Make the decorated function what `generic` does for one kind of space."""
-    options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-    def register(function: Any) -> Any:
-        def choose(space: Any, *rest: Any) -> Any:  # pragma: no cover (runs while compiling)
-            return function if space.instance_class is kind else None
-
-        overload(generic, strict=False, jit_options=options)(choose)
-        return function
-
-    return register
-
-
 @inner(fastmath=True)
 def _compare(
-    loss: Any, omega: Array, curvature: Array, point: Point, trial: Point
+    omega: Array, curvature: Array, point: Point, trial: Point
 ) -> tuple[float, float, float, float]:
-    """Set the slopes at `trial`, and compare them with those at `point`.
+    """Compare the slopes at `trial` with those at `point`.
 
     Returns the largest change of a slope, the largest deviation from the linear change, and the
     derivative of the mean loss along the step where it starts and where it ends.
     """
-    set_slopes(loss, trial.u, trial.t, trial.kappa)
     u, t, new_u, new_t = point.u, point.t, trial.u, trial.t
     change, bent, start, end = 0.0, 0.0, 0.0, 0.0
     for i in range(u.size):
@@ -290,7 +180,8 @@ def _solve_one(
         if not steady:
             renew(space, problem, point, lam, steps)
         rounding = propose(space, problem, point, lam, trial)
-        change, bent, start, end = _compare(loss, omega, space.curvature, point, trial)
+        set_slopes(loss, trial.u, trial.t, trial.kappa)
+        change, bent, start, end = _compare(omega, space.curvature, point, trial)
         error = bent + rounding * change
         if change > _CLOSE or steps > _TRUSTED_STEPS:
             pull, growth = penalty_slopes(space, problem, point, trial)
@@ -395,12 +286,13 @@ def follow_path(
     set_slopes(loss, point.u, point.t, point.kappa)
     for index in range(problem.lambdas.size):
         half = _set_flat(space, loss, problem, problem.lambdas[index], point)
-        if half >= 0.0:
-            _store(point, half, 0.0, 1, index, found)
-            continue
-        point, trial, residual, steps = _solve_one(space, loss, problem, index, point, trial, work)
-        _store(point, 0.0, residual, steps, index, found)
-        precise = problem.tail_exponent > 0.0 and residual <= problem.tol
+        residual, steps, flat = 0.0, 1, half >= 0.0
+        if not flat:
+            point, trial, residual, steps = _solve_one(
+                space, loss, problem, index, point, trial, work
+            )
+        _store(point, max(half, 0.0), residual, steps, index, found)
+        precise = not flat and problem.tail_exponent > 0.0 and residual <= problem.tol
         if precise and _smallest(point.u) >= 1.0:
             _fill_tail(problem, index, found)
             return

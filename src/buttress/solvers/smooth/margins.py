@@ -15,7 +15,7 @@ import numba
 from numba.extending import overload
 
 from buttress._arrays import Array
-from buttress._compile import FAST, inner
+from buttress._compile import FAST, WITHIN, inner
 
 # Bisections until an intercept is as precise as its numbers, and doublings to bracket it.
 _BISECTIONS = 200
@@ -86,9 +86,7 @@ def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
     raise NotImplementedError
 
 
-@overload(
-    set_slopes, jit_options={"fastmath": FAST, "error_model": "numpy", "no_cpython_wrapper": True}
-)
+@overload(set_slopes, jit_options={**WITHIN, "fastmath": FAST, "error_model": "numpy"})
 def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:  # pragma: no cover (compiling)
     slopes = _scalar(loss.instance_class, "slopes")
 

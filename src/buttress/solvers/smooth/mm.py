@@ -57,14 +57,12 @@ def majorise_minimise_path(
     w = W.T @ v
     # The curvature of row i is at most `bound * v_i`.
     bound = loss.curvature_bound * float((omega / v).max())
-    b = np.zeros(W.shape[1])
-    a0 = 0.0
+    b, a0 = np.zeros(W.shape[1]), 0.0
     f = np.zeros(n)
-    intercepts = np.zeros(len(lambdas))
-    scores = np.zeros((len(lambdas), n))
-    weights = np.zeros((len(lambdas), W.shape[1]))
-    iterations = np.zeros(len(lambdas), dtype=np.int64)
-    converged = np.zeros(len(lambdas), dtype=bool)
+    count = len(lambdas)
+    intercepts, scores = np.zeros(count), np.zeros((count, n))
+    weights = np.zeros((count, W.shape[1]))
+    iterations, converged = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
     left = max_iter
     for index, lam in enumerate(lambdas):
         inverse = 1.0 / (S + 2.0 * lam / bound)
@@ -73,10 +71,9 @@ def majorise_minimise_path(
             left -= 1
             iterations[index] += 1
             z = omega * y * loss.derivative(y * f)
-            gradient = W.T @ z + 2.0 * lam * b
-            step0 = 0.0
+            gradient, step0 = W.T @ z + 2.0 * lam * b, 0.0
             if fit_intercept:
-                step0 = (float(z.sum()) - float(np.sum(w * inverse * gradient))) / (bound * mass)
+                step0 = (float(z.sum()) - float((w * inverse) @ gradient)) / (bound * mass)
             step = inverse * (gradient / bound - w * step0)
             b -= step
             a0 -= step0

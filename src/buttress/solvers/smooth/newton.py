@@ -10,9 +10,10 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress.losses import LeakyHockeyStick
+from buttress.solvers.smooth import _wide_space  # noqa: F401  what it implements
 from buttress.solvers.smooth._feature_space import feature_space
 from buttress.solvers.smooth._kernel_space import kernel_space
-from buttress.solvers.smooth._newton_path import Found, Point, Problem, follow_path
+from buttress.solvers.smooth._newton_path import Found, follow_path
 from buttress.solvers.smooth._plain_newton import (
     FeatureRows,
     KernelRows,
@@ -20,6 +21,7 @@ from buttress.solvers.smooth._plain_newton import (
     balanced,
     solve_penalty,
 )
+from buttress.solvers.smooth._space import Point, Problem
 from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss, for_loss, tail_exponent
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, compiled, inner
 from buttress.kernels.exponential import times_power_of_two
 
 # What rounds to integers, and the least exponent of a normal number (2e-308 and 1e-38); below it
@@ -37,7 +37,7 @@ _D0, _D1, _D2 = np.float32(0.69314718802), np.float32(0.24022650760), np.float32
 _D3, _D4, _D5 = np.float32(0.00961808255), np.float32(0.00133908633), np.float32(0.00015453162)
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def power64(x: Any) -> Any:
     """``2**x`` for x up to rounding above 0, to one unit in the last place."""
     rounded = x + _ROUND_64
@@ -51,7 +51,7 @@ def power64(x: Any) -> Any:
     return power if x >= _LEAST_64 else 0.0
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def power32(x: Any) -> Any:
     """``2**x`` for a float32 of that kind, to one unit in the last place."""
     rounded = x + _ROUND_32
@@ -76,7 +76,7 @@ def powers_of_two(E: Array, n: int, m: int) -> None:
                 E[i, j] = power32(E[i, j])
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def weighted_powers_64(E: Array, i: int, a: Array, m: int) -> Any:
     """``sum_j a[0, j] 2**E[i, j]`` over the first m columns, without storing the powers."""
     total = 0.0
@@ -85,7 +85,7 @@ def weighted_powers_64(E: Array, i: int, a: Array, m: int) -> Any:
     return total
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def weighted_powers_32(E: Array, i: int, a: Array, m: int) -> Any:
     """The float32 version of `weighted_powers_64`."""
     total = np.float32(0.0)

@@ -16,14 +16,14 @@ import math
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, compiled, inner
 from buttress.solvers.stream._decisions import decide
 from buttress.solvers.stream._exp import power64
 
 GHOST, EPSILON, AVERAGING, DECAY, SMALLEST, FIRST, SHRINKS = 1, 2, 3, 4, 5, 6, 7
 
 
-@compiled()
+@inner()
 def _divided(f: float, rule: Array, t: int) -> float:
     """The score that belongs to a sum of stored coefficients."""
     averaging = rule[AVERAGING]
@@ -32,7 +32,7 @@ def _divided(f: float, rule: Array, t: int) -> float:
     return f
 
 
-@compiled()
+@inner()
 def _learn_row(
     i: int, f: Array, Y: Array, kxx: float, rule: Array, seen: BoolArray, size: Array, a: Array
 ) -> tuple[bool, bool]:
@@ -99,7 +99,7 @@ def learn_appending(
     return t
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _weighted_sum(K: Array, coef: Array, n: int) -> float:
     total = 0.0
     for j in range(n):
@@ -107,7 +107,7 @@ def _weighted_sum(K: Array, coef: Array, n: int) -> float:
     return total
 
 
-@compiled()
+@inner()
 def _count_alive(coef: Array, n: int) -> int:
     count = 0
     for j in range(n):
@@ -118,7 +118,7 @@ def _count_alive(coef: Array, n: int) -> int:
     return count
 
 
-@compiled()
+@inner()
 def _shrink(coef: Array, n: int, rule: Array) -> None:
     """Multiply all coefficients by the rule's decay; those too small become 0."""
     decay, smallest = rule[DECAY], rule[SMALLEST]

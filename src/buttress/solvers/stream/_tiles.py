@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress._compile import FAST, compiled
+from buttress._compile import FAST, compiled, inner
 from buttress.solvers.stream._exp import powers_of_two, weighted_powers_32, weighted_powers_64
 from buttress.solvers.stream._panels import GROUP, TILE, four_rows, one_row
 
@@ -21,7 +21,7 @@ from buttress.solvers.stream._panels import GROUP, TILE, four_rows, one_row
 # instructions: a slice or an argument counts references, which costs as much as many a number.
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _weighted_sum(E: Array, i: int, a: Array, p: int, m: int) -> float:
     total = 0.0
     for j in range(m):
@@ -29,7 +29,7 @@ def _weighted_sum(E: Array, i: int, a: Array, p: int, m: int) -> float:
     return total
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _excess(E: Array, i: int, cut: Any, m: int) -> Any:
     """Zero when no entry is above ``-cut``; a sum is vectorised where a maximum is not."""
     zero = cut - cut
@@ -39,7 +39,7 @@ def _excess(E: Array, i: int, cut: Any, m: int) -> Any:
     return total
 
 
-@compiled()
+@inner()
 def _cuts(left: Array, begin: int, end: int, correction: Array) -> Array:
     """For the rows `begin` to `end`: exponents above minus this number may be wrong."""
     limit, depth, near, noise, largest = correction
@@ -51,7 +51,7 @@ def _cuts(left: Array, begin: int, end: int, correction: Array) -> Array:
     return cuts
 
 
-@compiled()
+@inner()
 def _correct(
     E: Array,
     r: int,

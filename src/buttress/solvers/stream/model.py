@@ -30,6 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array, IntArray
+from buttress._deadline import check_time
 from buttress._threads import own_threads
 from buttress.kernels import Kernel
 from buttress.solvers.stream import _loops as loops
@@ -136,6 +137,7 @@ class OnlineModel:
         step = self.block_size * (1 if self.revises or self.weights is not None else _TOGETHER)
         with own_threads():
             for start in range(0, n, step):
+                check_time()
                 rows = slice(start, min(start + step, n))
                 block = X[rows] if start or rows.stop < n else X
                 if sparse.issparse(block) and not self.is_sparse:

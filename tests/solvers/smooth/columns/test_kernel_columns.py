@@ -10,9 +10,10 @@ from sklearn.datasets import make_classification
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.columns import _plane_search, _sign_certificate
-from buttress.solvers.smooth.columns._curved_model import empty_models, set_rows
-from buttress.solvers.smooth.columns._kernel_columns import move_columns
+from buttress.solvers.smooth.columns._kernel_columns import _DRIFT, _advance, _new_moves
 from buttress.solvers.smooth.columns._low_rank import leading_part
+from buttress.solvers.smooth.columns._model_steps import find_steps
+from buttress.solvers.smooth.columns._models import Batch, empty_models, empty_room
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
     measured_rate,
@@ -194,18 +195,20 @@ def test_steps_that_cancel_are_counted_as_rounding():
     matrix = K.astype(np.float32)
     norm = float(np.sqrt(K.diagonal().max()))
     d = 1e6 * random.standard_normal((1, n)).astype(np.float32)
-    e = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
-    a, a0, f = np.zeros((1, n), np.float32), np.zeros(1), np.zeros((1, n), np.float32)
-    decrement, swing = np.empty((2, 1))
-    here, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
+    a, f = np.zeros((2, 1, n), np.float32)
+    here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
     y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
-    q, P, Q = -y * weight, d @ matrix, e @ matrix
-    common = (zero.copy(), P, e, zero.copy(), Q, q, zero, norm, decrement, swing)
-    lam = np.array([1e-4])
-    move_columns(LeakyHockeyStick().scalars, here, y, weight, here, lam, a, a0, f, d, *common)
+    batch = Batch(here, lam, here, np.ones(1), f, a, y, weight)
+    moves, room = _new_moves(np.zeros(1), a), empty_room(leading_part(matrix, 16), 1)
+    moves.e[:] = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
+    moves.Q[:] = moves.e @ matrix
+    room.d[:], room.d0[:], room.q[:] = d, 0.0, -y * weight
+    room.promise[:], room.sums[:] = 0.0, 0.0
+    tols = 1e-10, 0.0, False
+    _advance(LeakyHockeyStick().scalars, matrix, norm, batch, moves, room, here.copy(), 0, tols)
     drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
     assert drift > 50 * ROUNDOFF * np.abs(f).max()
-    assert drift <= 10 * ROUNDOFF * swing[0]
+    assert drift <= 10 * ROUNDOFF * moves.history[0, _DRIFT]
 
 
 def test_refinement_stops_when_the_signs_are_settled():
@@ -294,11 +297,12 @@ def test_models_changed_in_part_are_those_made_anew():
     here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
 
     def rows(models, scores, slot, slack=1.0001):
-        room = np.empty((2, 1, n), dtype=np.float32), np.empty((6, 1))
         place, free = np.array([slot]), np.array([slack])
-        common = (y, weights, here, lam, place, free, *room[0], room[1])
-        set_rows(LeakyHockeyStick().scalars, low_rank, models, scores, a, here, *common)
-        return room
+        batch = Batch(here, lam, place, free, scores, a, y, weights)
+        room = empty_room(low_rank, 1)
+        none = np.empty((1, 0))
+        parts = (low_rank, models, batch, here, np.zeros(1), False, none, none[0], room)
+        find_steps(LeakyHockeyStick().scalars, *parts)
 
     models = empty_models(low_rank, 3)
     rows(models, f, 0)

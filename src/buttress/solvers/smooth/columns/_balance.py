@@ -7,11 +7,26 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import compiled
+from buttress._compile import compiled, inner
 from buttress.solvers.smooth.margins import balancing_shift, for_loss
 
 # Where the search begins: columns are near their solutions.
 _WIDTH = 0.125
+
+
+@inner()
+def balance_column(loss: Any, scores: Array, label: Array, omega: Array, work: Array) -> float:
+    """Move one column's scores by the change of its intercept to the minimum; the change.
+
+    `work` has shape (4, n) and the scores' type.
+    """
+    u = work[3]
+    for i in range(scores.size):
+        u[i] = label[i] * scores[i]
+    shift = balancing_shift(loss, u, label, omega, _WIDTH, work)
+    for i in range(scores.size):
+        scores[i] += shift
+    return shift
 
 
 @compiled()
@@ -25,15 +40,8 @@ def _balance(
     a0: Array,
     work: Array,
 ) -> None:
-    u = work[3]
     for k in columns:
-        label, scores = y[problem[k]], f[k]
-        for i in range(scores.size):
-            u[i] = label[i] * scores[i]
-        shift = balancing_shift(loss, u, label, omega[problem[k]], _WIDTH, work)
-        a0[k] += shift
-        for i in range(scores.size):
-            scores[i] += shift
+        a0[k] += balance_column(loss, f[k], y[problem[k]], omega[problem[k]], work)
 
 
 def balance_intercepts(

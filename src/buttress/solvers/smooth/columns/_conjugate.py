@@ -11,6 +11,7 @@ with `W'`. The products of all columns are matrix products in the precision of `
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,19 +150,41 @@ def _move(
             f[k, i] += Q[k, i]
 
 
+@dataclass(frozen=True, eq=False)
+class FeatureSystem:
+    """What all columns of a fit share.
+
+    Attributes
+    ----------
+    W : array of shape (n, m)
+        Features; its precision is that of the products.
+    S : array of shape (m,)
+        Eigenvalues: with row weights `v`, ``W' diag(v) W = diag(S)``.
+    w, mass : array of shape (m,) and float
+        ``W' v``, and the sum of `v`.
+    y, omega : arrays of shape (q, n)
+        Labels and normalised weights of the q problems (classes and folds), as precise as W.
+    bound : array of shape (q,)
+        The factors such that ``omega <= bound * v``.
+    loss : scalars of a loss
+    fit_intercept : bool
+    """
+
+    W: Array
+    S: Array
+    w: Array
+    mass: float
+    y: Array
+    omega: Array
+    bound: Array
+    loss: Any
+    fit_intercept: bool
+
+
 def solve_columns(
-    W: Array,
-    S: Array,
-    w: Array,
-    mass: float,
-    y: Array,
-    omega: Array,
+    system: FeatureSystem,
     problem: IntArray,
     lam: Array,
-    omega_bound: Array,
-    *,
-    loss: Any,
-    fit_intercept: bool,
     start: tuple[Array, Array],
     tol: float,
     max_iter: int,
@@ -170,18 +193,8 @@ def solve_columns(
 
     Parameters
     ----------
-    W : array of shape (n, m)
-        Features; its precision is that of the products.
-    S : array of shape (m,)
-        Eigenvalues: with the row weights of `omega_bound`, ``W' diag W = diag(S)``.
-    w : array of shape (m,)
-        ``W' v`` for those row weights `v`; `mass` is their sum.
-    y, omega : arrays of shape (q, n)
-        Labels and normalised weights of the q problems (classes and folds).
-    problem, lam, omega_bound : arrays of shape (columns,)
-        Which problem and penalty a column is, and the factor such that
-        ``omega <= omega_bound * v`` for its problem.
-    loss : scalars of a loss
+    problem, lam : arrays of shape (columns,)
+        Which problem and penalty a column is.
     start : tuple of arrays of shapes (columns, m) and (columns,)
         Weights and intercepts to start from.
     tol : float
@@ -191,66 +204,78 @@ def solve_columns(
     -----
     Each iteration costs ``4 n m`` operations a column in two matrix products.
     """
+    W, y, omega, loss = system.W, system.y, system.omega, system.loss
     dtype = W.dtype
     k = len(lam)
     # Scores in the data's precision, coefficients in float64 only where a sum decides.
-    b = np.array(start[0], dtype=dtype)
+    b: Array = np.array(start[0], dtype=dtype)
     a0 = np.array(start[1], dtype=np.float64)
-    y, omega = y.astype(dtype), omega.astype(dtype)
-    f = b @ W.T + a0.astype(dtype)[:, None]
-    e, Q = np.zeros_like(b), np.zeros_like(f)
-    e0 = np.zeros(k)
-    live = np.arange(k)
-    out = Columns(
-        np.empty_like(b),
-        np.empty(k),
-        np.empty_like(f),
-        np.zeros(k, dtype=np.int64),
-        np.zeros(k, dtype=bool),
-        np.zeros(k, dtype=bool),
-    )
-    quiet = np.zeros(k, dtype=np.int64)
+    f: Array = b @ W.T + a0.astype(dtype)[:, None]
+    way = _Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
+    quiet, numbers = np.zeros((2, k), dtype=np.int64)
+    flags = np.zeros((2, k), dtype=bool)
+    out = Columns(np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags)
     work = np.empty((3, len(W)), dtype=dtype)
     slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):
-        z, g0, curvature = np.empty_like(f), np.empty(len(live)), np.empty(len(live))
+        live, f, b = way.live, way.f, way.b
+        z, (g0, curvature) = np.empty_like(f), np.empty((2, len(live)))
         slopes(loss, f, y, omega, problem[live], work, z, g0, curvature)
-        if fit_intercept and (curvature < _FEW_CURVED).any():
+        few = np.flatnonzero(curvature < _FEW_CURVED)
+        if system.fit_intercept and len(few) > 0:
             # Where few margins exceed 1 the objective is almost piecewise linear in the
             # intercept: steps by curvature would creep from kink to kink.
-            few = np.flatnonzero(curvature < _FEW_CURVED)
-            balance_intercepts(loss, f, y, omega, problem[live], few, a0)
+            balance_intercepts(loss, f, y, omega, problem[live], few, way.a0)
             slopes(loss, f, y, omega, problem[live], work, z, g0, curvature)
         # The majoriser has curvature 1 everywhere. The search in the plane makes any positive
         # level safe, and the mean curvature is far nearer to the truth at small penalties.
-        level = np.where(curvature < _FLAT, 1.0, curvature) * omega_bound[live]
-        G = z @ W
-        G += (2.0 * lam[live]).astype(dtype)[:, None] * b
+        level = np.where(curvature < _FLAT, 1.0, curvature) * system.bound[problem[live]]
+        G, c = z @ W, 2.0 * lam[live]
+        G += c.astype(dtype)[:, None] * b
         G /= level.astype(dtype)[:, None]
-        d, d0, decrement = np.empty_like(b), np.empty(len(live)), np.empty(len(live))
+        d, (d0, decrement) = np.empty_like(b), np.empty((2, len(live)))
         _precondition(
-            G, g0 / level, S, w, mass, 2.0 * lam[live] / level, fit_intercept, d, d0, decrement
+            *(G, g0 / level, system.S, system.w, system.mass, c / level),
+            *(system.fit_intercept, d, d0, decrement),
         )
         decrement *= level
         quiet[live] = np.where(decrement <= tol, quiet[live] + 1, 0)
         finished = (quiet[live] >= 2) | ((decrement <= 0.01 * tol) & (iteration > 0))
-        if finished.any() or iteration == max_iter - 1:
-            leaving = finished if iteration < max_iter - 1 else np.ones(len(live), dtype=bool)
-            where = live[leaving]
-            out.coef[where], out.intercept[where] = b[leaving], a0[leaving]
-            out.scores[where] = f[leaving]
-            out.iterations[where] = iteration
-            out.converged[where] = finished[leaving]
-            stay = ~leaving
-            live = live[stay]
-            if len(live) == 0:
+        last = iteration == max_iter - 1
+        if last or finished.any():
+            stay = way.leave(finished, last, iteration, out)
+            if len(way.live) == 0:
                 break
-            b, f, e, Q, d = b[stay], f[stay], e[stay], Q[stay], d[stay]
-            a0, e0, d0 = a0[stay], e0[stay], d0[stay]
+            d, d0, live = d[stay], d0[stay], way.live
         P = d @ W.T
         P += d0.astype(dtype)[:, None]
-        move(loss, y, omega, problem[live], lam[live], b, a0, f, d, d0, P, e, e0, Q)
+        place = (way.b, way.a0, way.f, d, d0, P, way.e, way.e0, way.Q)
+        move(loss, y, omega, problem[live], lam[live], *place)
         if iteration % _REFRESH == _REFRESH - 1:
             # Scores are updated step by step: take rounding out now and then.
-            f = b @ W.T + a0.astype(dtype)[:, None]
+            way.f = way.b @ W.T + way.a0.astype(dtype)[:, None]
     return out
+
+
+@dataclass
+class _Way:
+    """Where the columns `live` are: weights, intercepts and scores, and their last steps."""
+
+    live: IntArray
+    b: Array
+    a0: Array
+    f: Array
+    e: Array
+    e0: Array
+    Q: Array
+
+    def leave(self, finished: BoolArray, last: bool, iteration: int, out: Columns) -> BoolArray:
+        """Take out the columns that have `finished`, all after the last iteration; who stays."""
+        leaving = np.ones_like(finished) if last else finished
+        where, stay = self.live[leaving], ~leaving
+        out.coef[where], out.intercept[where] = self.b[leaving], self.a0[leaving]
+        out.scores[where], out.iterations[where] = self.f[leaving], iteration
+        out.converged[where] = finished[leaving]
+        for name, part in vars(self).items():
+            setattr(self, name, part[stay])
+        return stay

@@ -8,17 +8,18 @@ all columns' weights W with the products of pairs of columns of B.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import FAST, compiled, inner
-from buttress.solvers.numerics.cholesky import factorise_small, row_length, solve_small
+from buttress._compile import FAST, inner
+from buttress.solvers.numerics.cholesky import factorise_small, solve_small
+from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._low_rank import LowRank
+from buttress.solvers.smooth.columns._models import Batch, CurvedModels, Room
 from buttress.solvers.smooth.columns._plane_search import BLOCK
-from buttress.solvers.smooth.margins import for_loss, set_slopes
+from buttress.solvers.smooth.margins import set_slopes
 
 # Below this share of curved rows the loss is (nearly) linear: use the bound on its curvature.
 _FLAT = 1e-3
@@ -30,62 +31,18 @@ _MANY = 8
 # Models up to which matrices are made one by one: the products of pairs do not fit into the cache.
 _FEW = 6
 _KEPT, _IN_PART, _WHOLE = 0, 1, 2
-
-
-class CurvedModels(NamedTuple):
-    """Models of many columns, kept and renewed when curvatures change.
-
-    Every column has a slot. A column may begin with the model of another one near it, until its
-    own is made.
-
-    Attributes
-    ----------
-    source : array of shape (slots,)
-        The slot whose model a column uses.
-    level : array of shape (slots,)
-        Which of the ranks; -1 for a model not yet made.
-    weight : array of shape (slots, n)
-        W: of every row ``c / (1 + rest c)``, c its curvature over twice the penalty.
-    packed, mean : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
-        The triangle of ``B'WB``, and ``B'W 1``.
-    inner, lift : arrays of shapes (slots, m, row_length) and (slots, m)
-        The factor of ``I + B'WB``, and its solution for `mean`.
-    """
-
-    source: IntArray
-    level: IntArray
-    weight: Array
-    packed: Array
-    mean: Array
-    inner: Array
-    lift: Array
-
-
-def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
-    """Room for models; none is made."""
-    n, m = low_rank.factor.shape
-    triangle = m * (m + 1) // 2
-    return CurvedModels(
-        np.arange(slots),
-        np.full(slots, -1),
-        np.empty((slots, n), dtype=np.float32),
-        np.empty((slots, triangle), dtype=np.float32),
-        np.empty((slots, m), dtype=np.float32),
-        np.empty((slots, m, row_length(m, 4)), dtype=np.float32),
-        np.empty((slots, m), dtype=np.float32),
-    )
-
-
-def copy_model(models: CurvedModels, lender: int, slot: int) -> None:
-    """Give the column of `slot` the model of another one as its own."""
-    models.source[slot], models.level[slot] = slot, models.level[lender]
-    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
-        part[slot] = part[lender]
+_AS_THEY_ARE, _FIRST_TURNED = (False, False), (True, False)
 
 
 @inner(fastmath=FAST)
 def _change_packed(
-    factor: Array, m: int, rows: IntArray, changes: Array, count: int, packed: Array, mean: Array
+    factor: Array,
+    m: int,
+    rows: IntArray,
+    changes: Array,
+    count: int,
+    packed: Array,
+    mean: Array,
 ) -> None:
     """Add the products of `count` rows times `changes` to a triangle, four rows at a time.
 
@@ -107,310 +64,263 @@ def _change_packed(
             at += j + 1
 
 
-@compiled(fastmath=FAST)
-def _column_rows(
-    loss: Any,
-    low_rank: LowRank,
-    models: CurvedModels,
-    f: Array,
-    a: Array,
-    at: IntArray,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    slot: IntArray,
-    slack: Array,
-    q: Array,
-    damped: Array,
-    sums: Array,
-    renewed: IntArray,
-    work: Array,
-    changed: IntArray,
-    changes: Array,
-) -> None:
-    """Fill rows, and `renewed`: which models stay, changed in a few rows, or must be made."""
-    source, level, weight = models.source, models.level, models.weight
-    packed, mean = models.packed, models.mean
-    factor, rest, ranks = low_rank.factor, low_rank.rest, low_rank.ranks
-    next_value = low_rank.next_value
-    n = f.shape[1]
+@inner(fastmath=FAST)
+def _set_curvatures(
+    loss: Any, scores: Array, label: Array, omega: Array, lam: float, work: Array
+) -> tuple[Any, Any]:
+    """Slopes, and curvatures over twice the penalty, of one column in ``work[1]`` and ``work[2]``.
+
+    Returns the weight of the curved rows, and the typical curvature of one.
+    """
     one, zero = np.float32(1.0), np.float32(0.0)
     u, t, kappa = work[0], work[1], work[2]
+    n, scale = u.size, np.float32(0.5 / lam)
+    for i in range(n):
+        u[i] = label[i] * scores[i]
+    set_slopes(loss, u, t, kappa)
+    curved, count, total = zero, zero, zero
+    for i in range(n):
+        curved += omega[i] if kappa[i] > zero else zero
+        count += one if omega[i] * kappa[i] > zero else zero
+        kappa[i] *= omega[i] * scale
+        total += kappa[i]
+    typical = total / max(count, one)
+    if curved < _FLAT:
+        typical = scale / np.float32(n)
+        for i in range(n):
+            kappa[i] = omega[i] * scale
+    return curved, typical
+
+
+@inner(fastmath=FAST)
+def _find_changes(
+    kappa: Array,
+    left: Array,
+    mine: Array,
+    slack: float,
+    changed: IntArray,
+    changes: Array,
+) -> tuple[int, Any]:
+    """Rows whose weight differs from the model's by more than a factor; their number, the sum."""
+    free, matters, many = np.float32(slack), np.float32(0.0), 0
+    for i in range(kappa.size):
+        now = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
+        high, low = max(now, mine[i]), min(now, mine[i])
+        if high > free * low:
+            matters += high - low
+            changed[many], changes[many] = i, now - mine[i]
+            many += 1
+    return many, matters
+
+
+@inner(fastmath=FAST)
+def _copy_row(rows: Array, lender: int, own: int, size: int) -> None:
+    for j in range(size):
+        rows[own, j] = rows[lender, j]
+
+
+@inner(fastmath=FAST)
+def _begin_whole(
+    rank: int, next_value: Array, typical: float, kappa: Array, rest: Array, mine: Array
+) -> int:
+    """The weights of a model that is made anew, and its rank, which does not fall."""
+    while rank + 1 < next_value.size and next_value[rank] * typical > _LEFT_OUT:
+        rank += 1
+    left = rest[rank]
+    for i in range(kappa.size):
+        mine[i] = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
+    return rank
+
+
+@inner(fastmath=FAST)
+def _set_residual(
+    coef: Array,
+    label: Array,
+    omega: Array,
+    t: Array,
+    lam: float,
+    left: Array,
+    mine: Array,
+    q: Array,
+    damped: Array,
+) -> tuple[float, float, float, float, float]:
+    """The residual of one column, damped.
+
+    Returns sums over its rows: of ``-omega y t``, the coefficients, `damped`, the model's
+    weights, and ``rest * damped * q``.
+    """
+    one, zero, two_lam = np.float32(1.0), np.float32(0.0), np.float32(2.0 * lam)
+    n = q.size
+    for i in range(n):
+        residual = -label[i] * omega[i] * t[i] + two_lam * coef[i]
+        q[i] = residual
+        damped[i] = (one - left[i] * mine[i]) * residual
+    sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
+    sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
+    for low in range(0, n, BLOCK):
+        b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
+        # Nothing is stored here: whether a loop of both is vectorised, and so how its sums
+        # are rounded, depends on where the arrays are in memory.
+        for i in range(low, min(low + BLOCK, n)):
+            b1 -= label[i] * omega[i] * t[i]
+            b2 += coef[i]
+            b3 += damped[i]
+            b4 += mine[i]
+            b5 += left[i] * damped[i] * q[i]
+        sum_z += b1
+        sum_a += b2
+        sum_damped += b3
+        sum_weight += b4
+        sum_rest += b5
+    return sum_z, sum_a, sum_damped, sum_weight, sum_rest
+
+
+@inner(fastmath=FAST)
+def _gather_made(
+    level: int,
+    levels: IntArray,
+    slot: IntArray,
+    at: IntArray,
+    renewed: IntArray,
+    weight: Array,
+    rows: Array,
+    which: IntArray,
+) -> int:
+    """The weights of models of one level that must be made, and which they are; their number."""
+    count = 0
     for k in range(at.size):
-        scores, coef, own = f[at[k]], a[at[k]], slot[k]
-        label, row_weight = y[problem[k]], omega[problem[k]]
-        model = source[own]
-        mine = weight[model]
-        two_lam, scale = np.float32(2.0 * lam[k]), np.float32(0.5 / lam[k])
-        for i in range(n):
-            u[i] = label[i] * scores[i]
-        set_slopes(loss, u, t, kappa)
-        curved, count, total = zero, zero, zero
-        for i in range(n):
-            curved += row_weight[i] if kappa[i] > zero else zero
-            count += one if row_weight[i] * kappa[i] > zero else zero
-            kappa[i] *= row_weight[i] * scale
-            total += kappa[i]
-        sums[2, k] = curved
-        typical = total / max(count, one)
-        if curved < _FLAT:
-            typical = scale / np.float32(n)
-            for i in range(n):
-                kappa[i] = row_weight[i] * scale
-        rank = level[model]
-        renewed[k] = _WHOLE if rank < 0 else _KEPT
-        many = 0
-        if rank >= 0:
-            left, free = rest[rank], np.float32(slack[k])
-            matters = zero
-            for i in range(n):
-                now = kappa[i] / (one + left[i] * kappa[i])
-                high, low = max(now, mine[i]), min(now, mine[i])
-                if high > free * low:
-                    matters += high - low
-                    changed[many], changes[many] = i, now - mine[i]
-                    many += 1
-            if matters > _SMALL:
-                renewed[k] = _IN_PART if many < n // _MANY else _WHOLE
-        if renewed[k] == _IN_PART:
-            m = ranks[rank]
-            if model != own:
-                for j in range(m * (m + 1) // 2):
-                    packed[own, j] = packed[model, j]
-                for j in range(m):
-                    mean[own, j] = mean[model, j]
-                for i in range(n):
-                    weight[own, i] = mine[i]
-                mine = weight[own]
-                source[own], level[own] = own, rank
-            for position in range(many):
-                mine[changed[position]] += changes[position]
-            _change_packed(factor, m, changed, changes, int(many), packed[own], mean[own])
-        if renewed[k] == _WHOLE:
-            rank = max(rank, 0)
-            while rank + 1 < next_value.size and next_value[rank] * typical > _LEFT_OUT:
-                rank += 1
-            source[own], level[own] = own, rank
-            left, mine = rest[rank], weight[own]
-            for i in range(n):
-                mine[i] = kappa[i] / (one + left[i] * kappa[i])
-        left = rest[rank]
-        for i in range(n):
-            residual = -label[i] * row_weight[i] * t[i] + two_lam * coef[i]
-            q[k, i] = residual
-            damped[k, i] = (one - left[i] * mine[i]) * residual
-        sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
-        sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
-        for low in range(0, n, BLOCK):
-            b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
-            # Nothing is stored here: whether a loop of both is vectorised, and so how its sums
-            # are rounded, depends on where the arrays are in memory.
-            for i in range(low, min(low + BLOCK, n)):
-                b1 -= label[i] * row_weight[i] * t[i]
-                b2 += coef[i]
-                b3 += damped[k, i]
-                b4 += mine[i]
-                b5 += left[i] * damped[k, i] * q[k, i]
-            sum_z += b1
-            sum_a += b2
-            sum_damped += b3
-            sum_weight += b4
-            sum_rest += b5
-        sums[0, k] = sum_z
-        sums[1, k] = sum_a
-        sums[3, k] = sum_damped
-        sums[4, k] = sum_weight
-        sums[5, k] = sum_rest
+        own = slot[at[k]]
+        if renewed[k] == _WHOLE and levels[own] == level and count < which.size:
+            for i in range(weight.shape[1]):
+                rows[count, i] = weight[own, i]
+            renewed[k], which[count] = _IN_PART, own
+            count += 1
+    return count
 
 
+@inner(fastmath=FAST)
 def _make_packed(
-    low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray
+    factor: Array,
+    pairs: Array,
+    m: int,
+    weights: Array,
+    which: IntArray,
+    count: int,
+    work: tuple[Array, Array],
+    packed: Array,
+    mean: Array,
 ) -> None:
-    """The matrices of models that must be made, a level at a time."""
-    made = slot[renewed == _WHOLE]
-    levels = models.level[made]
-    for level in np.unique(levels):
-        which = made[levels == level]
-        m = int(low_rank.ranks[level])
-        size = m * (m + 1) // 2
-        factor, weights = low_rank.factor[:, :m], models.weight[which]
-        models.mean[which, :m] = weights @ factor
-        if len(which) > _FEW:
-            models.packed[which, :size] = weights @ low_rank.pairs[:, :size]
-            continue
-        for k, one in enumerate(which):
-            matrix = (factor * weights[k, :, None]).T @ factor
-            models.packed[one, :size] = np.take(matrix, _triangle(m))
-
-
-@cache
-def _triangle(order: int) -> IntArray:
-    """Where the lower triangle of a square matrix is, row by row."""
-    rows, columns = np.tril_indices(order)
-    return np.asarray(order * rows + columns)
-
-
-@compiled(fastmath=FAST)
-def _factorise(low_rank: LowRank, models: CurvedModels, slot: IntArray, renewed: IntArray) -> None:
-    """Factors of ``I + B'WB`` from packed triangles, and ``(I + B'WB)^-1 B'W 1``."""
-    ranks, level, factors = low_rank.ranks, models.level, models.inner
-    triangles, means, lifts = models.packed, models.mean, models.lift
-    for k in range(slot.size):
-        if renewed[k] == _KEPT:
-            continue
-        own = slot[k]
-        m = ranks[level[own]]
-        factor, packed, lift, mean = factors[own], triangles[own], lifts[own, :m], means[own]
+    """The matrices ``B'WB`` and ``B'W 1`` of the models `which`, for m columns of B."""
+    n, size = len(factor), m * (m + 1) // 2
+    matrix, made = work
+    single_product(weights, factor, _AS_THEY_ARE, matrix, (count, n, m))
+    for k in range(count):
+        for j in range(m):
+            mean[which[k], j] = matrix[k, j]
+    if count > _FEW:
+        single_product(weights, pairs, _AS_THEY_ARE, made, (count, n, size))
+        for k in range(count):
+            for j in range(size):
+                packed[which[k], j] = made[k, j]
+        return
+    weighted = np.empty((n, m), np.float32)
+    for k in range(count):
+        for i in range(n):
+            for j in range(m):
+                weighted[i, j] = weights[k, i] * factor[i, j]
+        single_product(weighted, factor, _FIRST_TURNED, matrix, (m, n, m))
         at = 0
-        for i in range(m):
-            row = factor[i]
-            for j in range(i + 1):
-                row[j] = packed[at + j]
-            row[i] += np.float32(1.0)
-            at += i + 1
-            lift[i] = mean[i]
-        factorise_small(factor, m)
-        solve_small(factor, lift)
+        for j in range(m):
+            for i in range(j + 1):
+                packed[which[k], at + i] = matrix[j, i]
+            at += j + 1
 
 
+@inner(fastmath=FAST)
+def _factorise(m: int, packed: Array, mean: Array, factor: Array, lift: Array) -> None:
+    """The factor of ``I + B'WB`` from its packed triangle, and ``(I + B'WB)^-1 B'W 1``."""
+    at = 0
+    for i in range(m):
+        for j in range(i + 1):
+            factor[i, j] = packed[at + j]
+        factor[i, i] += np.float32(1.0)
+        at += i + 1
+        lift[i] = mean[i]
+    factorise_small(factor, m)
+    solve_small(factor, lift[:m])
+
+
+@inner(fastmath=FAST)
 def set_rows(
     loss: Any,
     low_rank: LowRank,
     models: CurvedModels,
-    f: Array,
-    a: Array,
+    batch: Batch,
     at: IntArray,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    slot: IntArray,
-    slack: Array,
-    q: Array,
-    damped: Array,
-    sums: Array,
+    room: Room,
 ) -> None:
-    """Residuals of the columns ``f[at]`` with models in `slot`, which are renewed as needed.
+    """Residuals of the columns `at` of a batch; their models are renewed as needed.
 
-    A model is renewed in the rows whose weight changed by more than a factor of `slack`, when
-    together they matter; when they are a large share of all, it is made anew.
-
-    Parameters
-    ----------
-    loss : scalars of a loss
-    f, a : arrays with columns of shape (n,), float32
-        Scores and coefficients.
-    at, problem, lam, slot, slack : arrays of shape (k,)
-        Where the columns are in `f` and `a`, which problems and penalties they are.
-    q : array of shape (k, n)
-        Becomes ``2 lam a - omega y t``.
-    damped : array of shape (k, n)
-        Becomes `q` over ``1 + rest c``, c a row's curvature over twice the penalty.
-    sums : array of shape (6, k)
-        Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
-        models' weights, and ``rest * damped * q``.
+    `room` gets `q`, `damped` and `sums`.
     """
-    n = f.shape[1]
-    renewed = np.empty(len(at), dtype=np.int64)
-    room = (np.empty((3, n), np.float32), np.empty(n + 3, np.int64), np.empty(n + 3, np.float32))
-    for_loss(_column_rows, loss)(
-        loss,
-        low_rank,
-        models,
-        f,
-        a,
-        at,
-        y,
-        omega,
-        problem,
-        lam,
-        slot,
-        slack,
-        q,
-        damped,
-        sums,
-        renewed,
-        *room,
+    n, levels, renewed, sums = (
+        batch.f.shape[1],
+        low_rank.ranks.size,
+        room.renewed,
+        room.sums,
     )
-    if renewed.any():
-        _make_packed(low_rank, models, slot, renewed)
-        _factorise(low_rank, models, slot, renewed)
-
-
-@compiled(fastmath=FAST)
-def _solve_models(
-    low_rank: LowRank,
-    models: CurvedModels,
-    slot: IntArray,
-    lam: Array,
-    fit_intercept: bool,
-    sums: Array,
-    projected: Array,
-    d0: Array,
-    promise: Array,
-) -> None:
-    """Solve the models' equations for the projected residuals, which are overwritten."""
-    sources, levels, ranks = models.source, models.level, low_rank.ranks
-    factors, means, lifts = models.inner, models.mean, models.lift
-    right = np.empty(projected.shape[1], dtype=np.float32)
-    for k in range(slot.size):
-        model = sources[slot[k]]
-        m = ranks[levels[model]]
-        mean, lift, row = means[model], lifts[model], projected[k]
-        for j in range(m):
-            right[j] = row[j]
-        solve_small(factors[model], right[:m])
-        scale = 0.5 / lam[k]
-        along, lifted, decrease = 0.0, sums[4, k], sums[5, k]
-        for j in range(m):
-            along += mean[j] * right[j]
-            lifted -= mean[j] * lift[j]
-            decrease += row[j] * right[j]
-        d0[k] = 0.0
-        if fit_intercept and lifted > 0.0:
-            d0[k] = (sums[1, k] + scale * (along - sums[3, k])) / lifted
-        promise[k] = scale * decrease
-        half, shift = np.float32(scale), np.float32(d0[k])
-        for j in range(m):
-            row[j] = half * right[j] + shift * lift[j]
-        for j in range(m, row.size):
-            row[j] = np.float32(0.0)
-
-
-@compiled(fastmath=FAST)
-def _finish_steps(
-    models: CurvedModels, slot: IntArray, lam: Array, d0: Array, damped: Array, d: Array
-) -> None:
-    """From the models' projections `d` to steps of coefficients."""
-    sources, weights = models.source, models.weight
-    for k in range(slot.size):
-        scale, shift = np.float32(0.5 / lam[k]), np.float32(d0[k])
-        mine, row, residual = weights[sources[slot[k]]], d[k], damped[k]
-        for i in range(row.size):
-            row[i] = mine[i] * (row[i] - shift) - scale * residual[i]
-
-
-def model_steps(
-    low_rank: LowRank,
-    models: CurvedModels,
-    slot: IntArray,
-    lam: Array,
-    fit_intercept: bool,
-    damped: Array,
-    sums: Array,
-) -> tuple[Array, Array, Array]:
-    """Steps of coefficients (k, n) and intercepts (k,) that solve the models' equations.
-
-    The new coefficients sum to zero. The last array is the decrease that the model promises: it
-    cannot vanish away from the solution, as the true slope along a step from an inexact model
-    may.
-    """
-    widest = int(low_rank.ranks[models.level[models.source[slot]]].max())
-    factor = low_rank.factor[:, :widest]
-    projected = damped @ factor
-    d0, promise = np.empty((2, len(slot)))
-    _solve_models(low_rank, models, slot, lam, fit_intercept, sums, projected, d0, promise)
-    d = projected @ factor.T
-    _finish_steps(models, slot, lam, d0, damped, d)
-    return d, d0, promise
+    source, level, weight = models.source, models.level, models.weight
+    packed, mean, factor, ranks = (
+        models.packed,
+        models.mean,
+        low_rank.factor,
+        low_rank.ranks,
+    )
+    rest, changed, changes = low_rank.rest, room.changed, room.changes
+    work, t, kappa = room.work, room.work[1], room.work[2]
+    for k in range(at.size):
+        c = at[k]
+        own, lam, label = batch.slot[c], batch.lam[c], batch.y[batch.problem[c]]
+        omega, model = batch.omega[batch.problem[c]], source[own]
+        rank = level[model]
+        sums[2, k], typical = _set_curvatures(loss, batch.f[c], label, omega, lam, work)
+        renewed[k] = _WHOLE
+        if rank >= 0:
+            many, matters = _find_changes(
+                kappa, rest[rank], weight[model], batch.slack[c], changed, changes
+            )
+            if matters <= _SMALL:
+                renewed[k] = _KEPT
+            elif many < n // _MANY:
+                renewed[k], m = _IN_PART, ranks[rank]
+                if model != own:
+                    _copy_row(packed, model, own, m * (m + 1) // 2)
+                    _copy_row(mean, model, own, m)
+                    _copy_row(weight, model, own, n)
+                    source[own], level[own] = own, rank
+                for position in range(many):
+                    weight[own, changed[position]] += changes[position]
+                _change_packed(factor, m, changed, changes, many, packed[own], mean[own])
+        if renewed[k] == _WHOLE:
+            level[own] = _begin_whole(
+                max(rank, 0), low_rank.next_value, typical, kappa, rest, weight[own]
+            )
+            source[own] = own
+        model = source[own]
+        left, mine = rest[level[model]], weight[model]
+        sums[0, k], sums[1, k], sums[3, k], sums[4, k], sums[5, k] = _set_residual(
+            batch.a[c], label, omega, t, lam, left, mine, room.q[k], room.damped[k]
+        )
+    for one in range(levels):
+        count = 1
+        while count > 0:
+            count = _gather_made(one, level, batch.slot, at, renewed, weight, room.rows, changed)
+            room_for = room.projected, room.made
+            if count > 0:
+                parts = room.rows, changed, count, room_for, packed, mean
+                _make_packed(factor, low_rank.pairs, ranks[one], *parts)
+    for k in range(at.size):
+        own = batch.slot[at[k]]
+        if renewed[k] != _KEPT:
+            m = ranks[level[own]]
+            _factorise(m, packed[own], mean[own], models.inner[own], models.lift[own])

@@ -16,10 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._compile import FAST, compiled
-from buttress.solvers.smooth.columns._balance import balance_intercepts
-from buttress.solvers.smooth.columns._curved_model import CurvedModels, model_steps, set_rows
+from buttress._compile import FAST, compiled, inner
+from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._low_rank import LowRank
+from buttress.solvers.smooth.columns._model_steps import find_steps
+from buttress.solvers.smooth.columns._models import (
+    Batch,
+    CurvedModels,
+    Room,
+    empty_room,
+)
 from buttress.solvers.smooth.columns._plane_search import BLOCK, plane_minimum
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
@@ -47,185 +53,196 @@ _IN_DOUBT = 0.01
 _SHOWN = 1e-5
 # Share of the tolerance for them: models to keep have certificates.
 _WHOLE = 0.1
-# Share of curved rows below which intercepts are found by bisection.
-_FEW_CURVED = 0.05
 # Rounding of the scores, as a share of the largest, beyond which single precision is not enough.
 _ROUNDING = 1e-3
+# Places of what is known of a column: decreases of the last two steps, the least that was halved
+# and its iteration, and sizes of the scores that were added up since they were recomputed.
+_BEFORE, _EARLIER, _LEAST, _SINCE, _DRIFT = range(5)
+# Of what was found out: whether it converged, whether its held-out signs are in doubt, and
+# whether the rounding of its scores shows.
+_CONVERGED, _DOUBTFUL, _STALE_SCORES = range(3)
+# No residuals in double precision.
+_UNKNOWN = np.empty((1, 0))
 
 
-@compiled(fastmath=FAST)
-def move_columns(
-    loss: Any,
-    at: IntArray,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    a: Array,
-    a0: Array,
-    f: Array,
-    d: Array,
-    d0: Array,
-    P: Array,
-    e: Array,
-    e0: Array,
-    Q: Array,
-    q: Array,
-    slope0: Array,
-    row_norm: float,
-    decrement: Array,
-    swing: Array,
-) -> None:
-    """Move the columns `at` to the minimum over the plane of `d` and `e`; `e` becomes the step.
-
-    `a`, `a0`, `f`, `e`, `e0` and `Q` have all columns, the other arrays only these. `P` is ``K d``
-    (it becomes ``K d + d0``), `Q` is ``K e + e0``; `decrement` is what the gradient promises along
-    `d`, and at the minimum of a quadratic model in the plane. `swing` bounds the changes of the
-    scores that were added up: no score of a step is larger than its norm times `row_norm`.
-    """
-    zero = np.float32(0.0)
-    n = f.shape[1]
-    for k in range(at.size):
-        here = at[k]
-        coef, step, last = a[here], d[k], e[here]
-        scores, along, before, residual = f[here], P[k], Q[here], q[k]
-        ad, ae, dd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
-        de, ee, qd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
-        shift_d, shift_e = np.float32(d0[k]), np.float32(e0[here])
-        for low in range(0, n, BLOCK):
-            b1, b2, b3, b4, b5, b6 = zero, zero, zero, zero, zero, zero
-            for i in range(low, min(low + BLOCK, n)):
-                kd, ke = along[i], before[i] - shift_e
-                b1 += coef[i] * kd
-                b2 += coef[i] * ke
-                b3 += step[i] * kd
-                b4 += last[i] * kd
-                b5 += last[i] * ke
-                b6 += residual[i] * kd
-            ad += b1
-            ae += b2
-            dd += b3
-            de += b4
-            ee += b5
-            qd += b6
-        for i in range(n):
-            along[i] += shift_d
-        two_lam = 2.0 * lam[k]
-        first, second, promise = plane_minimum(
-            loss,
-            scores,
-            along,
-            before,
-            y[problem[k]],
-            omega[problem[k]],
-            (two_lam * ad, two_lam * ae),
-            (two_lam * dd, two_lam * de, two_lam * ee),
-        )
-        decrement[k] = max(abs(qd + slope0[k] * d0[k]), promise)
-        swing[k] = abs(first) * (row_norm * np.sqrt(max(dd, 0.0)) + abs(d0[k]))
-        swing[k] += abs(second) * (row_norm * np.sqrt(max(ee, 0.0)) + abs(e0[here]))
-        c1, c2 = np.float32(first), np.float32(second)
-        for i in range(n):
-            last[i] = c1 * step[i] + c2 * last[i]
-            coef[i] += last[i]
-        for i in range(n):
-            before[i] = c1 * along[i] + c2 * before[i]
-            scores[i] += before[i]
-        e0[here] = first * d0[k] + second * e0[here]
-        a0[here] += e0[here]
-
-
-class Progress(NamedTuple):
-    """What is known of every column while they are solved.
+class Moves(NamedTuple):
+    """Where columns are on their way, besides what a batch says.
 
     Attributes
     ----------
-    iterations, converged, doubtful : arrays of shape (columns,)
-        See `Columns`.
-    before, earlier, least : arrays of shape (columns,)
-        Decreases of the last two steps, and the least that was halved; infinite at first.
-    since : array of shape (columns,)
-        The iteration of the latter.
-    slack : array of shape (columns,)
-        Factor by which curvatures may differ from a model's.
-    drift : array of shape (columns,)
-        Sizes of the scores that were added up since they were recomputed.
-    stale : array of shape (columns,)
-        Whether they show.
+    a0 : array of shape (columns,)
+        Intercepts; they are part of the scores.
+    e, e0, Q : arrays of shapes (columns, n), (columns,) and (columns, n)
+        The last step of coefficients and intercept, and of the scores.
+    P : array of shape (columns, n)
+        Room for the change of the scores along new steps.
+    iterations : array of shape (columns,)
+    history : array of shape (columns, 5)
+    verdict : array of shape (columns, 3)
+        See the places above.
     """
 
+    a0: Array
+    e: Array
+    e0: Array
+    Q: Array
+    P: Array
     iterations: IntArray
-    converged: BoolArray
-    doubtful: BoolArray
-    before: Array
-    earlier: Array
-    least: Array
-    since: IntArray
-    slack: Array
-    drift: Array
-    stale: BoolArray
+    history: Array
+    verdict: BoolArray
 
 
-@compiled()
+@inner(fastmath=FAST)
+def _penalty_sums(
+    coef: Array,
+    step: Array,
+    last: Array,
+    along: Array,
+    before: Array,
+    shift: float,
+    residual: Array,
+) -> tuple[float, float, float, float, float, float]:
+    """Products of coefficients, new and last step with the scores of the two steps.
+
+    They are ``a K d``, ``a K e``, ``d K d``, ``e K d``, ``e K e``, and that of the residual with
+    ``K d``; `before` is ``K e + shift``.
+    """
+    zero, by = np.float32(0.0), np.float32(shift)
+    ad, ae, dd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
+    de, ee, qd = np.float64(0.0), np.float64(0.0), np.float64(0.0)
+    n = coef.size
+    for low in range(0, n, BLOCK):
+        b1, b2, b3, b4, b5, b6 = zero, zero, zero, zero, zero, zero
+        for i in range(low, min(low + BLOCK, n)):
+            kd, ke = along[i], before[i] - by
+            b1 += coef[i] * kd
+            b2 += coef[i] * ke
+            b3 += step[i] * kd
+            b4 += last[i] * kd
+            b5 += last[i] * ke
+            b6 += residual[i] * kd
+        ad += b1
+        ae += b2
+        dd += b3
+        de += b4
+        ee += b5
+        qd += b6
+    return ad, ae, dd, de, ee, qd
+
+
+@inner(fastmath=FAST)
+def _move(
+    loss: Any, batch: Batch, moves: Moves, room: Room, row_norm: float, c: int, k: int
+) -> tuple[float, float]:
+    """Move column c, the k-th at hand, to the minimum over the plane of its new and last step.
+
+    Returns what the gradient promises along the new step, and at the minimum of a quadratic
+    model in the plane; and a bound of the changes of the scores that were added up: no score of
+    a step is larger than its norm times `row_norm`.
+    """
+    coef, step, last = batch.a[c], room.d[k], moves.e[c]
+    scores, along, before = batch.f[c], moves.P[k], moves.Q[c]
+    d0, e0, two_lam = room.d0[k], moves.e0[c], 2.0 * batch.lam[c]
+    n, problem = scores.size, batch.problem[c]
+    sums = _penalty_sums(coef, step, last, along, before, e0, room.q[k])
+    ad, ae, dd, de, ee, qd = sums
+    shift = np.float32(d0)
+    for i in range(n):
+        along[i] += shift
+    first, second, promise = plane_minimum(
+        loss,
+        scores,
+        along,
+        before,
+        batch.y[problem],
+        batch.omega[problem],
+        (two_lam * ad, two_lam * ae),
+        (two_lam * dd, two_lam * de, two_lam * ee),
+    )
+    swing = abs(first) * (row_norm * np.sqrt(max(dd, 0.0)) + abs(d0))
+    swing += abs(second) * (row_norm * np.sqrt(max(ee, 0.0)) + abs(e0))
+    c1, c2 = np.float32(first), np.float32(second)
+    for i in range(n):
+        last[i] = c1 * step[i] + c2 * last[i]
+        coef[i] += last[i]
+    for i in range(n):
+        before[i] = c1 * along[i] + c2 * before[i]
+        scores[i] += before[i]
+    moves.e0[c] = first * d0 + second * e0
+    moves.a0[c] += moves.e0[c]
+    return max(abs(qd + room.sums[0, k] * d0), promise), swing
+
+
+@inner()
 def _judge(
-    progress: Progress,
-    live: IntArray,
+    batch: Batch,
+    moves: Moves,
+    c: int,
     iteration: int,
-    f: Array,
-    a: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
     norm: float,
     tols: tuple[float, float, bool],
-    decrements: Array,
-    promise: Array,
-    swings: Array,
-) -> int:
-    """Which columns have converged; those that go on become the first of `live`, their number.
+    decrement: float,
+    swing: float,
+) -> bool:
+    """Whether a column goes on after a step that promised a `decrement`.
 
     `tols` are the tolerance, that of columns whose held-out signs are settled, and whether to
     find out.
     """
     tol, certain_tol, certify = tols
-    before, earlier, least, since = (
-        progress.before,
-        progress.earlier,
-        progress.least,
-        progress.since,
-    )
-    drift, stale, doubtful = progress.drift, progress.stale, progress.doubtful
-    iterations, converged, slack = progress.iterations, progress.converged, progress.slack
-    staying = 0
-    for j in range(live.size):
-        c = live[j]
-        decrement = max(decrements[j], promise[j])
-        # What is left after this step, when the decreases go on falling as they did.
-        rate = measured_rate(decrement, before[c], earlier[c])
-        left = decrement * rate / (1.0 - rate)
-        enough = tol
-        drift[c] += swings[j]
-        if certify:
-            held_out, largest, size = column_sizes(f[c], a[c], omega[problem[c]])
-            drift[c] += largest
-            rounding = score_rounding(norm, size) + ROUNDOFF * drift[c]
-            stale[c] = ROUNDOFF * drift[c] > _STALE * largest
-            certain = held_out > score_error(left, lam[c], norm) + rounding
-            whole = held_out == np.inf
-            if certain:
-                enough = _WHOLE * tol if whole else certain_tol
-            elif held_out > rounding:
-                # More iterations, unless rounding is what leaves the signs in doubt.
-                enough = _IN_DOUBT * tol
-            # Models to keep are in doubt where rounding shows.
-            doubtful[c] = not certain or (whole and rounding > _SHOWN * largest)
-        earlier[c], before[c] = before[c], decrement
-        slack[c] = _LITTLE if rate > _SLOW else SLACK
-        if decrement < 0.5 * least[c]:
-            least[c], since[c] = decrement, iteration
-        iterations[c] = iteration + 1
-        converged[c] = left <= enough
-        if not converged[c] and iteration - since[c] < _PATIENCE:
+    past, verdict, problem = moves.history[c], moves.verdict[c], batch.problem[c]
+    # What is left after this step, when the decreases go on falling as they did.
+    rate = measured_rate(decrement, past[_BEFORE], past[_EARLIER])
+    left = decrement * rate / (1.0 - rate)
+    enough = tol
+    past[_DRIFT] += swing
+    if certify:
+        held_out, largest, size = column_sizes(batch.f[c], batch.a[c], batch.omega[problem])
+        past[_DRIFT] += largest
+        drift = ROUNDOFF * past[_DRIFT]
+        rounding = score_rounding(norm, size) + drift
+        verdict[_STALE_SCORES] = drift > _STALE * largest
+        certain = held_out > score_error(left, batch.lam[c], norm) + rounding
+        whole = held_out == np.inf
+        if certain:
+            enough = _WHOLE * tol if whole else certain_tol
+        elif held_out > rounding:
+            # More iterations, unless rounding is what leaves the signs in doubt.
+            enough = _IN_DOUBT * tol
+        # Models to keep are in doubt where rounding shows.
+        verdict[_DOUBTFUL] = not certain or (whole and rounding > _SHOWN * largest)
+    past[_EARLIER], past[_BEFORE] = past[_BEFORE], decrement
+    batch.slack[c] = _LITTLE if rate > _SLOW else SLACK
+    if decrement < 0.5 * past[_LEAST]:
+        past[_LEAST], past[_SINCE] = decrement, iteration
+    moves.iterations[c] = iteration + 1
+    verdict[_CONVERGED] = left <= enough
+    return not verdict[_CONVERGED] and iteration - past[_SINCE] < _PATIENCE
+
+
+@compiled(fastmath=FAST)
+def _advance(
+    loss: Any,
+    matrix: Array,
+    norm: float,
+    batch: Batch,
+    moves: Moves,
+    room: Room,
+    live: IntArray,
+    iteration: int,
+    tols: tuple[float, float, bool],
+) -> int:
+    """Move the columns `live` by their steps, and judge them.
+
+    Those that go on become the first of `live`; returns their number.
+    """
+    count, n, staying = live.size, len(matrix), 0
+    single_product(room.d, matrix, (False, False), moves.P, (count, n, n))
+    for k in range(count):
+        c = live[k]
+        decrement, swing = _move(loss, batch, moves, room, norm, c, k)
+        decrement = max(decrement, room.promise[k])
+        if _judge(batch, moves, c, iteration, norm, tols, decrement, swing):
             live[staying] = c
             staying += 1
     return staying
@@ -257,11 +274,34 @@ class KernelSystem:
     loss: Any
     fit_intercept: bool
 
-    def recompute_scores(self, a: Array, a0: Array, at: IntArray, f: Array) -> None:
+    def find_steps(
+        self,
+        batch: Batch,
+        at: IntArray,
+        a0: Array,
+        room: Room,
+        exact: Array = _UNKNOWN,
+        total: Array = _UNKNOWN[0],
+    ) -> None:
+        """See `_model_steps.find_steps`."""
+        parts = (
+            self.low_rank,
+            self.models,
+            batch,
+            at,
+            a0,
+            self.fit_intercept,
+            exact,
+            total,
+            room,
+        )
+        for_loss(find_steps, self.loss)(self.loss, *parts)
+
+    def recompute_scores(self, batch: Batch, a0: Array, at: IntArray) -> None:
         """The scores of the columns `at` from their coefficients and intercepts."""
-        fresh = a[at] @ self.matrix
+        fresh = batch.a[at] @ self.matrix
         fresh += a0[at, None].astype(np.float32)
-        f[at] = fresh
+        batch.f[at] = fresh
 
 
 def solve_kernel_columns(
@@ -293,107 +333,58 @@ def solve_kernel_columns(
     Notes
     -----
     Each iteration costs ``2 n (n + m² / 2 + 3 m)`` operations a column in matrix products, for a
-    leading part of rank m.
+    leading part of rank m. All of it is in two compiled calls without the interpreter's lock,
+    so that threads hardly wait for each other.
     """
-    loss, low_rank, models = system.loss, system.low_rank, system.models
-    y, omega, norm = system.y, system.omega, low_rank.norm
-    tols = tol, certain_tol or 0.0, certain_tol is not None
     # Coefficients and scores in single precision, sums in double.
     a, a0, f = start
-    k, n = a.shape
     f += a0[:, None].astype(np.float32)
-    e, Q, e0 = np.zeros_like(a), np.zeros_like(a), np.zeros(k)
-    progress = _new_progress(k)
     # A model that is borrowed is good enough for one step.
-    progress.slack[models.source[slot] != slot] = np.inf
-    move = for_loss(move_columns, loss)
-    live = np.arange(k)
+    slack = np.where(system.models.source[slot] != slot, np.inf, SLACK)
+    batch = Batch(problem, lam, slot, slack, f, a, system.y, system.omega)
+    moves, room = _new_moves(a0, a), empty_room(system.low_rank, len(a))
+    tols = tol, certain_tol or 0.0, certain_tol is not None
+    advance, norm = for_loss(_advance, system.loss), system.low_rank.norm
+    live = np.arange(len(a))
     for iteration in range(max_iter):
-        mine, penalty, place = problem[live], lam[live], slot[live]
-        q, damped = np.empty((2, len(live), n), np.float32)
-        sums = np.empty((6, len(live)))
-        columns = (f, a, live, y, omega, mine, penalty, place, progress.slack[live])
-        set_rows(loss, low_rank, models, *columns, q, damped, sums)
-        few = live[sums[2] < _FEW_CURVED]
-        if system.fit_intercept and len(few) > 0:
-            # Where few margins exceed 1 the objective is almost piecewise linear in the
-            # intercept: steps by curvature would creep from kink to kink.
-            balance_intercepts(loss, f, y, omega, problem, few, a0)
-            set_rows(loss, low_rank, models, *columns, q, damped, sums)
-        d, d0, promise = model_steps(
-            low_rank, models, place, penalty, system.fit_intercept, damped, sums
-        )
-        P = d @ system.matrix
-        decrements, swings = np.empty((2, len(live)))
-        move(
-            loss,
-            live,
-            y,
-            omega,
-            mine,
-            penalty,
-            a,
-            a0,
-            f,
-            d,
-            d0,
-            P,
-            e,
-            e0,
-            Q,
-            q,
-            sums[0],
-            norm,
-            decrements,
-            swings,
-        )
-        staying = _judge(
-            progress,
-            live,
-            iteration,
-            f,
-            a,
-            omega,
-            problem,
-            lam,
-            norm,
-            tols,
-            decrements,
-            promise,
-            swings,
+        system.find_steps(batch, live, a0, room)
+        staying = advance(
+            system.loss, system.matrix, norm, batch, moves, room, live, iteration, tols
         )
         live = live[:staying]
         if staying == 0:
             break
         # Scores are updated step by step: take rounding out now and then, soon after a start
         # whose coefficients may have been much larger, and after changes that cancelled.
-        old = live if iteration % _REFRESH == 1 else live[progress.stale[live]]
+        stale = moves.verdict[live, _STALE_SCORES]
+        old = live if iteration % _REFRESH == 1 else live[stale]
         if len(old) > 0:
-            system.recompute_scores(a, a0, old, f)
-            progress.drift[old] = 0.0
+            system.recompute_scores(batch, a0, old)
+            moves.history[old, _DRIFT] = 0.0
     if certain_tol is None:
         # A rough solution is where others start; what it came by may have been much larger.
-        system.recompute_scores(a, a0, np.arange(k), f)
+        system.recompute_scores(batch, a0, np.arange(len(a)))
+    converged, doubtful = moves.verdict[:, _CONVERGED], moves.verdict[:, _DOUBTFUL]
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
     # and so does an intercept beyond which they cannot be told apart.
     high, low = f.max(axis=1), f.min(axis=1)
     largest = np.maximum(high, -low)
-    progress.converged[ROUNDOFF * largest > high - low] = False
-    rounding = score_rounding(norm, np.linalg.norm(a, axis=1))
-    progress.converged[rounding > _ROUNDING * largest] = False
-    return a, a0, f, progress.iterations, progress.converged, progress.doubtful
+    converged &= ~(ROUNDOFF * largest > high - low)
+    converged &= ~(score_rounding(norm, np.linalg.norm(a, axis=1)) > _ROUNDING * largest)
+    return a, a0, f, moves.iterations, converged, doubtful
 
 
-def _new_progress(count: int) -> Progress:
-    return Progress(
-        iterations=np.zeros(count, dtype=np.int64),
-        converged=np.zeros(count, dtype=bool),
-        doubtful=np.zeros(count, dtype=bool),
-        before=np.full(count, np.inf),
-        earlier=np.full(count, np.inf),
-        least=np.full(count, np.inf),
-        since=np.zeros(count, dtype=np.int64),
-        slack=np.full(count, SLACK),
-        drift=np.zeros(count),
-        stale=np.zeros(count, dtype=bool),
+def _new_moves(a0: Array, a: Array) -> Moves:
+    count = len(a)
+    history = np.full((count, 5), np.inf)
+    history[:, (_SINCE, _DRIFT)] = 0.0
+    return Moves(
+        a0,
+        np.zeros_like(a),
+        np.zeros(count),
+        np.zeros_like(a),
+        np.empty_like(a),
+        np.zeros(count, dtype=np.int64),
+        history,
+        np.zeros((count, 3), dtype=bool),
     )

@@ -22,6 +22,15 @@ BLOCK = 256
 
 
 @inner(fastmath=FAST)
+def _newton_step(g1: Any, g2: Any, h11: Any, h12: Any, h22: Any) -> tuple[float, float]:
+    """The step to the minimum of a quadratic in the plane; along the first axis if it is flat."""
+    determinant = h11 * h22 - h12 * h12
+    if determinant > 1e-10 * h11 * h22:
+        return -(h22 * g1 - h12 * g2) / determinant, -(h11 * g2 - h12 * g1) / determinant
+    return (-g1 / h11 if h11 > 0.0 else 0.0), 0.0
+
+
+@inner(fastmath=FAST)
 def plane_minimum(
     loss: Any,
     f: Array,
@@ -87,13 +96,7 @@ def plane_minimum(
             promise *= 0.3
             continue
         first, second = try1, try2
-        determinant = h11 * h22 - h12 * h12
-        if determinant > 1e-10 * h11 * h22:
-            step1 = -(h22 * g1 - h12 * g2) / determinant
-            step2 = -(h11 * g2 - h12 * g1) / determinant
-        else:
-            step1 = -g1 / h11 if h11 > 0.0 else 0.0
-            step2 = 0.0
+        step1, step2 = _newton_step(g1, g2, h11, h12, h22)
         # what the gradient at the accepted point promises along the step
         promise = -(g1 * step1 + g2 * step2)
         if trial == 0:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.smooth.columns._curved_model import model_steps, set_rows
 from buttress.solvers.smooth.columns._kernel_columns import SLACK, KernelSystem
+from buttress.solvers.smooth.columns._models import Batch, empty_room
 from buttress.solvers.smooth.columns._sign_certificate import measured_rate, score_error
 
 _STEPS = 80
@@ -83,63 +83,52 @@ class Refinement:
         """``-omega y t`` at the scores `f`."""
         return np.asarray(self.omega * self.y * np.asarray(self.loss.derivative(self.y * f)))
 
-    def steps(self, f: Array, a: Array, z: Array, q: Array) -> tuple[Array, Array, Array]:
-        """Steps by the models in single precision from residuals in double: see `model_steps`."""
-        system, place, count = self.system, self.slot, len(self.slot)
-        low_rank, models = system.low_rank, system.models
-        single_q, damped = np.empty((2, count, len(self.K)), np.float32)
-        sums = np.empty((6, count))
-        set_rows(
-            system.loss,
-            low_rank,
-            models,
-            f.astype(np.float32),
-            a.astype(np.float32),
-            np.arange(count),
-            system.y,
-            system.omega,
-            self.problem,
-            self.lam,
-            place,
-            np.full(count, SLACK),
-            single_q,
-            damped,
-            sums,
-        )
-        model = models.source[place]
-        exact = (1.0 - low_rank.rest[models.level[model]] * models.weight[model]) * q
-        damped[:] = exact
-        sums[0], sums[1], sums[3] = z.sum(axis=1), a.sum(axis=1), exact.sum(axis=1)
-        return model_steps(low_rank, models, place, self.lam, system.fit_intercept, damped, sums)
+    def largest_share(self, q: Array, z: Array) -> Array:
+        """The largest residual of every column, as a share of a row's slope."""
+        size = np.abs(z)
+        np.maximum(size, _FLAT * self.omega, out=size)
+        size[size == 0.0] = np.inf
+        return np.asarray((np.abs(q) / size).max(axis=1))
 
-    def plane_minimum(self, f: Array, a: Array, steps: Array) -> Array:
-        """Multiples (k, 2) of two steps of all columns at which the objectives are least.
+    def steps(self, f: Array, a: Array, q: Array) -> tuple[Array, Array, Array]:
+        """Steps by the models in single precision from residuals in double: see `find_steps`."""
+        count, system, single = len(f), self.system, np.float32
+        columns = f.astype(single), a.astype(single), system.y, system.omega
+        batch = Batch(self.problem, self.lam, self.slot, np.full(count, SLACK), *columns)
+        room = empty_room(system.low_rank, count)
+        system.find_steps(batch, np.arange(count), np.zeros(count), room, q, a.sum(axis=1))
+        return room.d, room.d0, room.promise
 
-        `steps`, of shape (3, k, 2, n), are coefficients, their scores, and these with the
+    def plane_minimum(self, f: Array, a: Array, steps: tuple[Any, Any]) -> Array:
+        """Multiples (2, k) of two steps of all columns at which the objectives are least.
+
+        `steps`, each of shape (3, k, n), are coefficients, their scores, and these with the
         intercept.
         """
-        coef, scores, along = steps
-        two_lam = 2.0 * self.lam[:, None, None]
-        pull = two_lam * (scores @ a[:, :, None])
-        penalty = two_lam * (coef @ scores.transpose(0, 2, 1))
-        signed = along * self.y[:, None]
-        u = self.y * f
-        shares = np.zeros((len(f), 2, 1))
+        (d, kd, p), (e, ke, q) = steps
+        y, omega, two_lam = self.y, self.omega, 2.0 * self.lam
+        pull = two_lam * np.stack([_dot(kd, a), _dot(ke, a)])
+        penalty = two_lam * np.stack([_dot(d, kd), _dot(d, ke), _dot(e, ke)])
+        p, q, start = p * y, q * y, y * f
+        u, shares = start, np.zeros((2, len(f)))
         for trial in range(_TRIALS):
             if trial > 0:
-                u = self.y * f + (shares.transpose(0, 2, 1) @ signed)[:, 0]
-            slope = self.omega * np.asarray(self.loss.derivative(u))
-            bend = self.omega * np.asarray(self.loss.curvature(u))
-            gradient = signed @ slope[:, :, None] + pull + penalty @ shares
-            hessian = (signed * bend[:, None]) @ signed.transpose(0, 2, 1) + penalty
-            h11, h12, h22 = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
+                u = start + shares[0, :, None] * p
+                u += shares[1, :, None] * q
+            slope = omega * np.asarray(self.loss.derivative(u))
+            bend = omega * np.asarray(self.loss.curvature(u))
+            bent_p = bend * p
+            h11, h12 = _dot(bent_p, p) + penalty[0], _dot(bent_p, q) + penalty[1]
+            bend *= q
+            h22 = _dot(bend, q) + penalty[2]
+            g1 = _dot(p, slope) + pull[0] + penalty[0] * shares[0] + penalty[1] * shares[1]
+            g2 = _dot(q, slope) + pull[1] + penalty[1] * shares[0] + penalty[2] * shares[1]
             determinant = h11 * h22 - h12 * h12
             both = determinant > 1e-10 * h11 * h22
-            g1, g2, safe = gradient[:, 0, 0], gradient[:, 1, 0], np.where(both, determinant, 1.0)
-            alone = -g1 / np.where(h11 > 0, h11, 1.0)
-            shares[:, 0, 0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
-            shares[:, 1, 0] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
-        return np.clip(shares[:, :, 0], -_LARGEST, _LARGEST)
+            safe, alone = np.where(both, determinant, 1.0), -g1 / np.where(h11 > 0, h11, 1.0)
+            shares[0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
+            shares[1] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
+        return np.clip(shares, -_LARGEST, _LARGEST)
 
     def of(self, at: IntArray) -> Refinement:
         """Some of the columns."""
@@ -171,41 +160,40 @@ def refine_columns(
     least, before, earlier = np.full((3, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
+    # Of the columns that go on: what follows has rows for these only.
     live, part = np.arange(k), task
     for _ in range(_STEPS):
-        z = part.pulls(f[live])
-        q = z + 2.0 * part.lam[:, None] * a[live]
-        size = np.maximum(np.abs(z), _FLAT * part.omega)
-        residual = np.max(np.abs(q) / np.where(size > 0, size, np.inf), axis=1)
+        z = part.pulls(f)
+        q = 2.0 * part.lam[:, None] * a
+        q += z
+        residual = part.largest_share(q, z)
         better = (residual < least[live]) | settled[live]
         where = live[better]
         least[where] = residual[better]
         for kept, now in zip(best, (a, a0, f), strict=True):
-            kept[where] = now[where]
+            kept[where] = now[better]
         going = (residual > enough[live]) & ~settled[live]
         if not going.all():
-            live, z, q = live[going], z[going], q[going]
-            part = task.of(live)
+            live, z, q, a, a0, f = live[going], z[going], q[going], a[going], a0[going], f[going]
+            last, last0, part = last[:, going], last0[going], task.of(live)
         if len(live) == 0:
             break
-        single, d0, promise = part.steps(f[live], a[live], z, q)
+        single, d0, promise = part.steps(f, a, q)
         step = single.astype(np.float64)
         along = step @ task.K
         new = along + d0[:, None]
-        both = np.stack([np.stack([step, along, new]), last[:, live]], axis=2)
-        shares = part.plane_minimum(f[live], a[live], both)
-        moved = (shares[:, None] @ both)[:, :, 0]
-        last[:, live] = moved
-        last0[live] = shares[:, 0] * d0 + shares[:, 1] * last0[live]
-        a[live] += moved[0]
-        a0[live] += last0[live]
-        f[live] += moved[2]
-        decrement = np.maximum(np.abs(np.einsum("ij,ij->i", q, new)), promise)
+        shares = part.plane_minimum(f, a, ((step, along, new), tuple(last)))
+        last *= shares[1, :, None]
+        for moved, one in zip(last, (step, along, new), strict=True):
+            moved += shares[0, :, None] * one
+        last0 = shares[0] * d0 + shares[1] * last0
+        a, a0, f = a + last[0], a0 + last0, f + last[2]
+        decrement = np.maximum(np.abs(_dot(q, new)), promise)
         past = zip(decrement, before[live], earlier[live], strict=True)
         rate = np.array([measured_rate(*three) for three in past])
         pairs = zip(decrement * rate / (1.0 - rate), part.lam, strict=True)
         error = np.array([score_error(*pair, norm) for pair in pairs])
-        sizes = np.abs(f[live])
+        sizes = np.abs(f)
         held_out = np.where(part.omega == 0.0, sizes, np.inf).min(axis=1)
         # A column that stands still far from its solution promises no decrease either.
         sane = least[live] <= _SANE
@@ -214,6 +202,11 @@ def refine_columns(
         earlier[live], before[live] = before[live], decrement
     # by the last step of all: what was settled is where it led
     for kept, now in zip(best, (a, a0, f), strict=True):
-        kept[settled] = now[settled]
+        kept[live[settled[live]]] = now[settled[live]]
     solved = settled | near | (least <= tol)
     return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """Products of rows with rows."""
+    return np.asarray(np.einsum("ij,ij->i", a, b))

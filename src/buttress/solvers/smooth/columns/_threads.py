@@ -10,10 +10,10 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
-from buttress.solvers.smooth.columns._conjugate import Columns, solve_columns
-from buttress.solvers.smooth.columns._curved_model import CurvedModels, copy_model, empty_models
+from buttress.solvers.smooth.columns._conjugate import Columns, FeatureSystem, solve_columns
 from buttress.solvers.smooth.columns._kernel_columns import KernelSystem, solve_kernel_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
+from buttress.solvers.smooth.columns._models import CurvedModels, copy_model, empty_models
 from buttress.solvers.smooth.columns._refinement import Refined, Refinement, refine_columns
 from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
@@ -151,14 +151,18 @@ class FeatureColumns:
         v = np.ones(Y.shape[1]) if weight is None else weight
         self.basis = geometry.eigenbasis(weight, smallest)
         self.size = len(self.basis.eigenvalues)
-        self.W = np.ascontiguousarray(self.basis.features, dtype=np.float32)
-        self.w = self.basis.features.T @ v
-        self.mass = float(v.sum())
-        self.Y, self.omega = Y, omega
-        self.bound = (omega / v).max(axis=1)
+        self.system = FeatureSystem(
+            np.ascontiguousarray(self.basis.features, dtype=np.float32),
+            self.basis.eigenvalues,
+            self.basis.features.T @ v,
+            float(v.sum()),
+            Y.astype(np.float32),
+            omega.astype(np.float32),
+            (omega / v).max(axis=1),
+            compiled_loss(loss),
+            fit_intercept,
+        )
         self.lambdas = lambdas
-        self.loss = compiled_loss(loss)
-        self.fit_intercept = fit_intercept
         self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
@@ -179,20 +183,12 @@ class FeatureColumns:
         def run(part: int) -> Columns:
             mine = shares[part]
             return solve_columns(
-                self.W,
-                self.basis.eigenvalues,
-                self.w,
-                self.mass,
-                self.Y,
-                self.omega,
+                self.system,
                 problem[mine],
                 self.lambdas[index[mine]],
-                self.bound[problem[mine]],
-                loss=self.loss,
-                fit_intercept=self.fit_intercept,
-                start=(start[0][mine], start[1][mine]),
-                tol=tol,
-                max_iter=max(40, int(_COLUMN_SHARE * len(self.W))),
+                (start[0][mine], start[1][mine]),
+                tol,
+                max(40, int(_COLUMN_SHARE * len(self.system.W))),
             )
 
         with one_blas_thread():

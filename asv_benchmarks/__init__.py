@@ -1,0 +1,1 @@
+"""The main jobs, timed commit by commit; see asv.conf.json."""

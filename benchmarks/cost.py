@@ -1,0 +1,205 @@
+"""What ``buttress cost`` says, against what it takes: ten cases that it was not fitted to.
+
+    python benchmarks/cost.py [--docs]       ten cases: predicted, measured, their ratio
+    python benchmarks/cost.py --growth       the measurements behind the model, and its exponents
+    python benchmarks/cost.py --fit          exponents from those measurements
+    python benchmarks/cost.py --penalties    the leaky path with more and more penalties
+
+Processor seconds of one thread; the probe of the machine's speed runs beside every case, so that
+a machine that is busy or slow at the moment counts on both sides. Measurements are kept, so that a
+run can be interrupted (``--fresh`` forgets them).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from _common import Cells, report
+from buttress import LeakyHockeyStickClassifierCV
+from buttress._threads import one_blas_thread
+from buttress.model_selection.candidates import make_candidate, settled
+from buttress.model_selection.planning import Planner, Size, probed_speed
+
+KINDS = ("leaky", "ramp", "reject", "uncertainty", "online")
+# Rows, features, classes.
+GROWTH = ((250, 10, 2), (500, 10, 2), (1000, 10, 2), (1600, 10, 2), (700, 40, 2), (500, 10, 4))
+CASES = (
+    ("search", "leaky", 600, 8, 2),
+    ("search", "leaky", 350, 16, 5),
+    ("search", "ramp", 420, 25, 2),
+    ("search", "reject", 800, 15, 2),
+    ("search", "uncertainty", 650, 12, 2),
+    ("search", "online", 900, 20, 2),
+    ("fit", "leaky", 1300, 30, 2),
+    ("fit", "ramp", 1400, 14, 2),
+    ("fit", "reject", 600, 9, 3),
+    ("fit", "uncertainty", 1200, 20, 2),
+)
+
+
+def rows(n: int, p: int, k: int, seed: int) -> tuple[Any, Any]:
+    """Standardised rows, a twentieth of the labels wrong."""
+    X, y = make_classification(
+        n, p, n_informative=min(8, p), n_redundant=0, n_classes=k, flip_y=0.1, random_state=seed
+    )
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def measured(kind: str, n: int, p: int, k: int, seed: int) -> dict[str, float]:
+    """Processor seconds of a search and of a fit with what it chose, and the machine's factor."""
+    X, y = rows(n, p, k, seed)
+    small = rows(120, p, k, seed)
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore")
+        warm = make_candidate(kind).fit(*small)  # compiles
+        settled(warm).fit(*small)
+        speed = probed_speed()[0]
+        start = time.process_time()
+        search = make_candidate(kind).fit(X, y)
+        middle = time.process_time()
+        settled(search).fit(X, y)
+        end = time.process_time()
+        one = end - middle
+        speed = 0.5 * (speed + probed_speed()[0])
+        if one < 0.5:
+            start_again = time.process_time()
+            settled(search).fit(X, y)
+            one = min(one, time.process_time() - start_again)
+    return {"search": middle - start, "fit": one, "speed": speed}
+
+
+def cases(cells: Cells) -> list[dict[str, Any]]:
+    """Predicted and measured seconds of the ten cases."""
+    table = []
+    for what, kind, n, p, k in CASES:
+        found = cells.get((kind, n, p, k, 1), measured)
+        size = Size(n, p, k)
+        planner = Planner(size, 120.0, speed=found["speed"], clock=lambda: 0.0)
+        said = planner.search_seconds if what == "search" else planner.fit_seconds
+        predicted = said(kind, n)
+        ratio = found[what] / predicted
+        table.append(
+            {
+                "what": what,
+                "model": kind,
+                "rows": n,
+                "features": p,
+                "classes": k,
+                "predicted [s]": predicted,
+                "measured [s]": found[what],
+                "measured / predicted": ratio,
+                "within 1.5": "yes" if 1 / 1.5 <= ratio <= 1.5 else "no",
+            }
+        )
+    return table
+
+
+def growth(cells: Cells) -> list[dict[str, Any]]:
+    """All measurements of the model, in seconds of the reference machine, two draws of rows."""
+    table = []
+    for kind, seed in product(KINDS, (0, 2)):
+        for n, p, k in GROWTH:
+            found = cells.get((kind, n, p, k, seed), measured)
+            table.append(
+                {
+                    "model": kind,
+                    "rows": n,
+                    "features": p,
+                    "classes": k,
+                    "search [s]": found["search"] / found["speed"],
+                    "one fit [s]": found["fit"] / found["speed"],
+                }
+            )
+    return table
+
+
+def constants(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Exponents by least squares of logarithms: in rows, features, two-class problems."""
+    found = []
+    for kind in KINDS:
+        mine = [row for row in table if row["model"] == kind]
+        for what in ("search [s]", "one fit [s]"):
+            seconds = np.log([row[what] for row in mine])
+            problems = [1 if row["classes"] == 2 else row["classes"] for row in mine]
+            terms = [
+                np.ones(len(mine)),
+                np.log([row["rows"] / 1000 for row in mine]),
+                np.log([row["features"] / 10 for row in mine]),
+                np.log(problems),
+            ]
+            solved, *_ = np.linalg.lstsq(np.column_stack(terms), seconds, rcond=None)
+            left = seconds - np.column_stack(terms) @ solved
+            found.append(
+                {
+                    "model": kind,
+                    "what": what.removesuffix(" [s]"),
+                    "1000 rows [s]": float(np.exp(solved[0])),
+                    "rows": float(solved[1]),
+                    "features": float(solved[2]),
+                    "problems": float(solved[3]),
+                    "largest error": float(np.exp(np.abs(left).max())),
+                }
+            )
+    return found
+
+
+def penalties() -> list[dict[str, Any]]:
+    """Processor seconds of a search, and its largest arrays, as penalties are added."""
+    X, y = rows(600, 10, 2, 0)
+    table: list[dict[str, Any]] = []
+    for count in (10, 30, 100, 300):
+        model = LeakyHockeyStickClassifierCV(alphas=10.0 ** np.linspace(0, -7, count), cv=5)
+        with warnings.catch_warnings(), one_blas_thread():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)  # compiles
+            start = time.process_time()
+            model.fit(X, y)
+            took = time.process_time() - start
+            tracemalloc.start()
+            model.fit(X, y)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        last = table[-1] if table else None
+        grown = np.log(count / last["penalties"]) if last else np.nan
+        table.append(
+            {
+                "penalties": count,
+                "search [s]": took,
+                "exponent": np.log(took / last["search [s]"]) / grown if last else None,
+                "peak of the arrays [MB]": peak / 1e6,
+            }
+        )
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--growth", action="store_true", help="the measurements behind the model")
+    parser.add_argument("--fit", action="store_true", help="its constants from them")
+    parser.add_argument("--penalties", action="store_true", help="growth with the penalties")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier measurements")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's table")
+    options = parser.parse_args()
+    cells = Cells("cost", options.fresh)
+    if options.growth or options.fit:
+        table = growth(cells)
+        report("cost_growth", table)
+        if options.fit:
+            report("cost_exponents", constants(table), docs=options.docs)
+        return
+    if options.penalties:
+        report("cost_penalties", penalties(), docs=options.docs)
+        return
+    report("cost", cases(cells), docs=options.docs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Beyond the double ramp paper: the library's defaults on its three data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from buttress.experiments import double_ramp_table3, double_ramp_table4, double_ramp_table5
+from buttress.experiments._beyond import NOISE_AWARE, PURPOSE, noise_aware
+from buttress.experiments._claims import gap, verdict
+from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._sampling import folds, generator
+
+_SETS = {
+    "synthetic": double_ramp_table3,
+    "ionosphere": double_ramp_table4,
+    "parkinsons": double_ramp_table5,
+}
+_COSTS = (0.1, 0.3)
+_OWN = "DoubleRampClassifierCV"
+_MODELS = (_OWN, NOISE_AWARE)
+_RUNS = 2
+
+
+def _printed(name: str, d: float) -> str:
+    """The lower of the two printed risks."""
+    risks: list[str] = [
+        cell.printed
+        for cell in _SETS[name].EXPERIMENT.cells
+        if cell.id in (f"{d:g}/double ramp/risk", f"{d:g}/double hinge/risk") and cell.printed
+    ]
+    return min(risks, key=float)
+
+
+def _cells() -> tuple[Cell, ...]:
+    return tuple(
+        Cell(
+            f"{name}/{d:g}/{model}/{what}",
+            name,
+            {
+                "data": name,
+                "d": f"{d:g}",
+                "best printed risk": _printed(name, d),
+                "model": model,
+                "quantity": what,
+            },
+            unit=what,
+            better="lower" if what == "risk" else None,
+        )
+        for name, d, model, what in product(_SETS, _COSTS, _MODELS, ("risk", "rejected"))
+    )
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    names = ("synthetic",) if plan.quick else tuple(_SETS)
+    return [
+        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
+        for repeat, name in product(range(plan.runs(_RUNS, 1)), names)
+    ]
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    from buttress.model_selection import DoubleRampClassifierCV
+
+    name, repeat = arguments["name"], arguments["repeat"]
+    X, y = _SETS[name].load(plan, repeat)
+    if plan.quick:
+        X, y = X[::4], y[::4]
+    costs = _COSTS[:1] if plan.quick else _COSTS
+    lost = {(model, d): np.zeros(2) for model in _MODELS for d in costs}
+    for train, test in folds(len(y), 3 if plan.quick else 10, generator(plan.seed, repeat, 22)):
+        aware = noise_aware().fit(X[train], y[train])
+        sure = aware.predict_proba(X[test]).max(axis=1)
+        wrong = aware.predict(X[test]) != y[test]
+        for d in costs:
+            # its own rule for a refusal at cost d
+            refused = sure <= 1 - d
+            lost[NOISE_AWARE, d] += [np.sum(wrong & ~refused), refused.sum()]
+            own = DoubleRampClassifierCV(d=d).fit(X[train], y[train])
+            refused = own.reject(X[test])
+            lost[_OWN, d] += [np.sum((own.predict(X[test]) != y[test]) & ~refused), refused.sum()]
+    values: Values = {}
+    for (model, d), (errors, refused) in lost.items():
+        values[f"{name}/{d:g}/{model}/risk"] = (errors + d * refused) / len(y)
+        values[f"{name}/{d:g}/{model}/rejected"] = refused / len(y)
+    return values
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for model in _MODELS:
+        found = []
+        for name, d in product(_SETS, _COSTS):
+            runs = values.get(f"{name}/{d:g}/{model}/risk")
+            if runs:
+                found.append(gap(runs, [float(_printed(name, d))] * len(runs)))
+        if not found:
+            continue
+        below = sum(verdict(*one) < 0 for one in found)
+        above = sum(verdict(*one) > 0 for one in found)
+        checks.append(
+            Check(
+                f"{model} with its defaults has a lower 0-d-1 risk than the better printed column "
+                "in more than half of the cases",
+                True if below > len(found) / 2 else False if above >= len(found) / 2 else None,
+                f"clearly lower in {below} of {len(found)}, clearly higher in {above}; mean "
+                f"difference {np.mean([one[0] for one in found]):+.4f}",
+            )
+        )
+    return checks
+
+
+def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+    shown = [name for name in _SETS if f"{name}/0.1/{_OWN}/risk" in values]
+    axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    for axis, name in zip(axes, shown, strict=True):
+        costs = [d for d in _COSTS if f"{name}/{d:g}/{_OWN}/risk" in values]
+        for place, model in enumerate(_MODELS):
+            means = [np.mean(values[f"{name}/{d:g}/{model}/risk"]) for d in costs]
+            axis.plot(costs, means, marker=MARKERS[place], label=model, **line_style(place))
+        axis.plot(
+            costs, [float(_printed(name, d)) for d in costs], "x", color=GREY, ms=7,
+            label="best printed",
+        )  # fmt: skip
+        axis.set(title=name, xlabel="cost d of a rejection", ylim=(0, None))
+    axes[0].set_ylabel("0-d-1 risk")
+    axes[0].legend()
+
+
+EXPERIMENT = Experiment(
+    name="double-ramp-beyond",
+    title="Double ramp, beyond the paper: the library's defaults",
+    paper=PAPER,
+    protocol=(
+        PURPOSE,
+        "The sets of Tables 3 to 5 as they are prepared there (raw, raw, scaled to [0, 1]); 2 "
+        "repetitions of 10-fold cross-validation. Printed: the lower of the two risks of the "
+        "table.",
+        "DoubleRampClassifierCV with its defaults (Gaussian kernel, C by 5 folds inside the "
+        "training part) and the noise-aware classifier, which refuses where its largest "
+        "probability is at most 1 - d.",
+    ),
+    cells=_cells(),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    check=_check,
+    ours=True,
+)

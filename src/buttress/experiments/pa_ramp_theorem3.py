@@ -1,0 +1,164 @@
+"""Theorem 3 of the PA-RAMP paper by simulation: coverage, the 1/sqrt(n) rate, consistency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._sampling import generator
+from buttress.experiments._world import WORLD_SENTENCE, slope, world
+from buttress.experiments.pa_ramp_table1 import PAPER
+
+_RADII = (1.0, 4.0)
+_SIZES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
+_DRAWS = 100
+_S = -1.0
+_DELTA = 0.05
+_QUANTITIES = ("excess error", "excess ramp risk in the ball", "bound")
+
+
+def _cells() -> tuple[Cell, ...]:
+    return tuple(
+        Cell(
+            f"{radius:g}/{n}/{quantity}",
+            f"radius {radius:g}",
+            {"radius": f"{radius:g}", "n": str(n), "quantity": quantity},
+            unit="risk",
+        )
+        for radius, n, quantity in product(_RADII, _SIZES, _QUANTITIES)
+    )
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    sizes = _SIZES[:2] if plan.quick else _SIZES
+    return [
+        Task(f"{radius:g}/{n}", f"radius {radius:g}", {"radius": radius, "n": n})
+        for radius, n in product(_RADII, sizes)
+    ]
+
+
+def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+    from buttress.classifiers import RampClassifier
+    from buttress.losses import Ramp
+    from buttress.theory import generalization_bound
+
+    radius, n = arguments["radius"], arguments["n"]
+    here, loss = world(), Ramp(s=_S)
+    model = RampClassifier(radius=radius, s=_S, fit_intercept=False, kernel="precomputed", tol=1e-6)
+    # The least ramp risk in the ball, and over all functions (at +1 or -1 by the Bayes rule).
+    _, best = here.fitted(model, here.population())
+    inside = here.risk(loss, best)
+    outside = here.risk(loss, np.where(here.eta > 0.5, 1.0, -1.0))
+    bound = float(generalization_bound(n, 1.0, radius, _DELTA, _S).total) + inside - outside
+    key = f"{radius:g}/{n}"
+    found: dict[str, list[float]] = {name: [] for name in _QUANTITIES}
+    draws = plan.runs(_DRAWS, 3)
+    for draw in range(draws):
+        rows = here.sample(n, generator(plan.seed, draw, n, int(10 * radius)))
+        if len(np.unique(rows.label)) < 2:
+            continue
+        _, f = here.fitted(model, rows)
+        found[_QUANTITIES[0]].append(here.error(f) - here.bayes_error)
+        found[_QUANTITIES[1]].append(here.risk(loss, f) - inside)
+    found["bound"] = [bound] * len(found[_QUANTITIES[0]])
+    return {f"{key}/{name}": values for name, values in found.items()}
+
+
+def _sizes(values: Mapping[str, list[Any]], radius: float) -> list[int]:
+    return [n for n in _SIZES if f"{radius:g}/{n}/bound" in values]
+
+
+def _means(values: Mapping[str, list[Any]], radius: float, quantity: str) -> list[float]:
+    sizes = _sizes(values, radius)
+    return [float(np.mean(values[f"{radius:g}/{n}/{quantity}"])) for n in sizes]
+
+
+def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+    checks = []
+    for radius in _RADII:
+        sizes = _sizes(values, radius)
+        pairs = [
+            (np.array(values[f"{radius:g}/{n}/excess error"]), values[f"{radius:g}/{n}/bound"][0])
+            for n in sizes
+        ]
+        covered = float(np.mean(np.concatenate([excess <= bound for excess, bound in pairs])))
+        worst = max(float(excess.max() / bound) for excess, bound in pairs)
+        checks.append(
+            Check(
+                f"the bound of Theorem 3 covers with probability {1 - _DELTA:g} (radius "
+                f"{radius:g})",
+                covered >= 1 - _DELTA,
+                f"in {covered:.1%} of {sum(len(e) for e, _ in pairs)} samples; the largest excess "
+                f"is {worst:.2f} of its bound",
+            )
+        )
+        risks = _means(values, radius, _QUANTITIES[1])
+        rate, error = slope(sizes, np.maximum(risks, 1e-12))
+        checks.append(
+            Check(
+                f"the excess ramp risk in the ball falls at least like 1/sqrt(n) (radius "
+                f"{radius:g})",
+                True if rate + 2 * error <= -0.5 else None if rate - 2 * error <= -0.5 else False,
+                f"like n^{rate:.2f} (± {error:.2f}) over n = {sizes[0]} to {sizes[-1]}",
+                "An upper bound on the rate: faster is no contradiction",
+            )
+        )
+        errors = _means(values, radius, _QUANTITIES[0])
+        checks.append(
+            Check(
+                f"the ball-constrained machine is risk consistent (radius {radius:g})",
+                errors[-1] < 0.1 * errors[0],
+                f"excess error {errors[0]:.4f} at n = {sizes[0]}, {errors[-1]:.5f} at n = "
+                f"{sizes[-1]}",
+                "The ball need not hold the ramp's minimiser for that: its best function has the "
+                "Bayes rule's sign here",
+            )
+        )
+    return checks
+
+
+def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+    axes = figure.subplots(1, len(_RADII), sharey=True)
+    for axis, radius in zip(axes, _RADII, strict=True):
+        sizes = _sizes(values, radius)
+        for place, quantity in enumerate(_QUANTITIES):
+            means = np.maximum(_means(values, radius, quantity), 1e-6)
+            label = quantity if quantity != "bound" else "bound of Theorem 3, delta = 0.05"
+            axis.plot(sizes, means, marker=MARKERS[place], label=label, **line_style(place))
+        risks = _means(values, radius, _QUANTITIES[1])
+        axis.plot(
+            sizes,
+            risks[0] * np.sqrt(sizes[0] / np.array(sizes)),
+            color=GREY,
+            lw=0.8,
+            label="1/sqrt(n)",
+        )
+        axis.set(title=f"radius {radius:g}", xscale="log", yscale="log", xlabel="n")
+    axes[0].set_ylabel("mean over samples")
+    axes[0].legend(loc="lower left")
+
+
+EXPERIMENT = Experiment(
+    name="pa-ramp-theorem3",
+    title="PA-RAMP, Theorem 3: the bound against simulation",
+    paper=PAPER,
+    protocol=(
+        WORLD_SENTENCE.replace("a sin", "0.4 sin"),
+        "Ramp machines with s = -1, no bias and ||f|| <= 1 or 4, by the concave-convex procedure: "
+        "it finds stationary points, so the minimiser of the theorem is approximated from above. "
+        "100 samples of every size.",
+        "The bound is the printed one with k = 1 and delta = 0.05, plus the approximation error of "
+        "the ball. The least ramp risk in the ball is found by the same procedure on the whole "
+        "distribution.",
+    ),
+    cells=_cells(),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    check=_check,
+)

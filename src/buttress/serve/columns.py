@@ -1,0 +1,239 @@
+"""From the values of a request to the matrix that an estimator sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.serve.errors import RequestError
+from buttress.serve.rows import Rows, picker
+from buttress.tables import TableError
+from buttress.tables.grammar import to_number
+from buttress.tables.table import listed, text_of
+
+_NUMBERS = frozenset({float, int})
+# Readers of JSON keep integers up to here exactly, and round larger ones or not as they like.
+_NOT_EXACT = 2**63
+
+
+class Columns:
+    """From the values of a request to the matrix that an estimator sees.
+
+    It does what `TableEncoder.transform` does, to the last bit, without building a table:
+    a request has one row more often than a thousand.
+
+    Parameters
+    ----------
+    names : sequence of str
+    numeric : sequence of str
+    categories : dict of str to list of str
+    fill : dict
+        What replaces a missing value, by column; a column without one refuses it.
+    usual : dict
+        A usual value of every column.
+    mean, scale : ndarray or None
+        Of the numeric columns.
+    target : str, optional
+        May be among the columns of a request, and is not looked at.
+    lenient : bool
+        Extra columns are ignored, new categories are none of the known ones.
+    kept : sequence of str
+        Extra columns that requests may have, for people who review the rows.
+    derived : dict of str to function
+        Columns of dates and free text, and what turns their values into numbers.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        numeric: Sequence[str],
+        categories: dict[str, list[str]],
+        fill: dict[str, Any],
+        usual: dict[str, Any],
+        mean: Array | None = None,
+        scale: Array | None = None,
+        target: str | None = None,
+        lenient: bool = False,
+        kept: Sequence[str] = (),
+        derived: dict[str, Callable[[list[str | None]], Array]] | None = None,
+    ) -> None:
+        self.derived = derived or {}
+        self.names = [str(name) for name in names]
+        self.numeric = [str(name) for name in numeric]
+        self.categories = categories
+        self.fill = fill
+        self.usual = usual
+        self.mean, self.scale = mean, scale
+        self.target = target
+        self.lenient = lenient
+        self._codes = {
+            name: {value: code for code, value in enumerate(values)}
+            for name, values in categories.items()
+        }
+        self._known = {*self.names, *kept}
+        self._layouts: dict[tuple[str, ...], dict[str, int]] = {}
+
+    def encode(self, rows: Rows) -> Array:
+        """The matrix of some rows; what does not fit is named."""
+        place = self._layouts.get(rows.names) or self._layout(rows.names)
+        parts = []
+        if self.numeric:
+            parts.append(self._numbers(rows, [place[name] for name in self.numeric]))
+        for name, codes in self._codes.items():
+            parts.append(self._one_hot(rows, name, place[name], codes))
+        for name, derive in self.derived.items():
+            parts.append(self._derived(rows, name, place[name], derive))
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
+        """Where the model's columns stand in the rows of a request."""
+        place = {name: index for index, name in enumerate(names)}
+        absent = [name for name in self.names if name not in place]
+        if absent:
+            raise RequestError(f"the column {listed(absent, 3)} of the model is missing")
+        extra = [name for name in names if name not in self._known and name != self.target]
+        if extra and not self.lenient:
+            raise RequestError(f"the model has no column {listed(extra, 3)}")
+        if len(self._layouts) < 64:  # clients have few; an attacker may have many
+            self._layouts[names] = place
+        return place
+
+    def _numbers(self, rows: Rows, places: list[int]) -> Array:
+        table: Sequence[Sequence[Any]] = rows.values
+        if rows.form == "csv":
+            table = [self._parsed(row, number, places) for number, row in enumerate(table, 1)]
+        elif places != list(range(len(rows.names))):
+            table = list(map(picker(places), table))
+        kinds = set(map(type, chain.from_iterable(table)))
+        try:
+            if kinds <= _NUMBERS:
+                size = len(table) * len(places)
+                flat = np.fromiter(chain.from_iterable(table), np.float64, size)
+                matrix: Array = flat.reshape(len(table), len(places))
+            else:
+                self._check_number(table)
+                matrix = np.array(table, dtype=np.float64)
+        except OverflowError:
+            raise RequestError("a number is too large") from None
+        # a sum is finite where all its terms are, or nearly always: the exact test is dearer
+        if not isfinite(matrix.sum()) and not np.isfinite(matrix).all():
+            matrix = self._filled(matrix)
+        if self.mean is not None and self.scale is not None:
+            return np.asarray((matrix - self.mean) / self.scale)
+        return matrix
+
+    def _parsed(self, row: Sequence[Any], number: int, places: list[int]) -> list[Any]:
+        try:
+            return [None if row[place] is None else to_number(row[place]) for place in places]
+        except ValueError:
+            for name, place in zip(self.numeric, places, strict=True):
+                try:
+                    to_number(row[place] or "0")
+                except ValueError:
+                    raise RequestError(
+                        f"row {number}: column {name!r} is numeric, but holds {_short(row[place])}"
+                    ) from None
+            raise
+
+    def _check_number(self, table: Sequence[Sequence[Any]]) -> None:
+        """Name the first value that is neither a number nor missing."""
+        for number, entries in enumerate(table, start=1):
+            for name, entry in zip(self.numeric, entries, strict=True):
+                if entry is not None and type(entry) not in (int, float):
+                    raise RequestError(
+                        f"row {number}: column {name!r} is numeric, but holds {_short(entry)}"
+                    )
+
+    def _filled(self, matrix: Array) -> Array:
+        """Missing values replaced; infinite ones, and missing ones where none may be, refused."""
+        for column, name in enumerate(self.numeric):
+            values = matrix[:, column]
+            missing = np.isnan(values)
+            if np.isinf(values).any():
+                row = int(np.flatnonzero(np.isinf(values))[0]) + 1
+                raise RequestError(f"row {row}: column {name!r} is too large a number")
+            if missing.any():
+                if name not in self.fill:
+                    row = int(np.flatnonzero(missing)[0]) + 1
+                    raise RequestError(f"row {row}: column {name!r} has no value")
+                matrix[missing, column] = self.fill[name]
+        return matrix
+
+    def _one_hot(self, rows: Rows, name: str, place: int, codes: dict[str, int]) -> Array:
+        matrix = np.zeros((len(rows), len(codes)))
+        for number, row in enumerate(rows.values):
+            value = row[place]
+            if value is None:
+                if name not in self.fill:
+                    raise RequestError(f"row {number + 1}: column {name!r} has no value")
+                value = self.fill[name]
+            elif isinstance(value, (list, dict)):
+                raise RequestError(f"row {number + 1}: column {name!r} is text, not a list")
+            elif isinstance(value, (int, float)) and abs(value) >= _NOT_EXACT:
+                raise RequestError(
+                    f"row {number + 1}: column {name!r} is text: write the number in quotes"
+                )
+            text = value.strip() if type(value) is str else text_of(value)
+            code = codes.get(text)
+            if code is not None:
+                matrix[number, code] = 1.0
+            elif not self.lenient:
+                raise RequestError(
+                    f"row {number + 1}: column {name!r} has the new category {_short(text)}"
+                )
+        return matrix
+
+    def _derived(
+        self, rows: Rows, name: str, place: int, derive: Callable[[list[str | None]], Array]
+    ) -> Array:
+        values: list[str | None] = []
+        for number, row in enumerate(rows.values, start=1):
+            value = row[place]
+            if value is None and name not in self.fill:
+                raise RequestError(f"row {number}: column {name!r} has no value")
+            if isinstance(value, (list, dict)):
+                raise RequestError(f"row {number}: column {name!r} is text, not a list")
+            values.append(None if value is None else text_of(value))
+        try:
+            return derive(values)
+        except TableError as error:
+            raise RequestError(str(error)) from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def table_columns(model: Any, lenient: bool, kept: Sequence[str]) -> Columns:
+    """The columns of a `TableClassifier`."""
+    encoder = model.encoder_
+    scaler = encoder.scaler_
+    return Columns(
+        list(encoder.feature_names_in_),
+        encoder.numeric_,
+        encoder.categories_,
+        encoder.fill_ if encoder.missing == "impute" else {},
+        encoder.fill_,
+        None if scaler is None else scaler.mean_,
+        None if scaler is None else scaler.scale_,
+        model.target,
+        lenient or encoder.extra_columns == "ignore",
+        kept,
+        {name: partial(encoder.derive, name) for name in encoder.derived_columns()},
+    )
+
+
+def plain_columns(model: Any, lenient: bool, kept: Sequence[str]) -> Columns:
+    """The columns of a classifier of numbers; x0, x1, ... when it knows no names."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{i}" for i in range(model.n_features_in_)]
+    usual = dict.fromkeys(map(str, names), 0.0)
+    return Columns(names, names, {}, {}, usual, lenient=lenient, kept=kept)

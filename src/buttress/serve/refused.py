@@ -1,0 +1,92 @@
+"""Rows without an answer: kept for reviewers, and given back with their labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array
+from buttress.review.refusals import RefusalRoom
+from buttress.review.store import ReviewStore
+from buttress.serve.model import Answers, ServedModel
+from buttress.serve.rows import Rows
+from buttress.serve.training import TrainingRows, in_words
+
+
+class RefusedRows:
+    """The refused rows of a service.
+
+    Parameters
+    ----------
+    store : ReviewStore
+    model : ServedModel
+        Its classes are what reviewers choose from.
+    title : str
+        Of the page.
+    learned : callable
+        How the model does, for people.
+    training : TrainingRows, optional
+        To say why a row was refused, and what lies near it.
+    files : Path, optional
+        Folder of the images that columns name.
+    """
+
+    def __init__(
+        self,
+        store: ReviewStore,
+        model: ServedModel,
+        *,
+        title: str,
+        learned: Callable[[], str],
+        training: TrainingRows | None = None,
+        files: Path | None = None,
+    ) -> None:
+        self.store = store
+        self.training = training
+        self.room = RefusalRoom(
+            store,
+            [str(label) for label in model.classes.tolist()],
+            title=title,
+            learned=learned,
+            evidence=None if training is None else training.evidence,
+            files=files,
+        )
+
+    def keep(self, model: ServedModel, rows: Rows, X: Array, answers: Answers) -> None:
+        """Put refused rows into the review; a row that is there already stays one."""
+        refused = np.flatnonzero(answers.refused)
+        chances = model.chance_of_error(answers)
+        notes: list[list[str]] = [[] for _ in refused]
+        if self.training is not None:
+            notes = [[in_words(reason)] for reason in self.training.reasons(model, X[refused])]
+        items = []
+        for index, told in zip(refused.tolist(), notes, strict=True):
+            row = dict(zip(rows.names, rows.values[index], strict=True))
+            content: dict[str, Any] = {"row": row, "notes": told, "form": rows.form}
+            if answers.margins is not None and answers.margins.ndim == 1 and model.band:
+                content["margin"] = [float(answers.margins[index]), *model.band]
+            elif answers.margins is not None:
+                shown = np.array2string(answers.margins[index], precision=3, separator=", ")
+                told.append(f"The margin is {shown}.")
+            label, chance = str(answers.labels[index]), float(chances[index])
+            key = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+            items.append((None, key, label, label, chance, chance, True, json.dumps(content)))
+        self.store.add(items)
+
+    def labelled(self, target: str, older_than: float) -> list[tuple[int, str, Rows]]:
+        """Rows that reviewers have labelled and the model has not learned.
+
+        Each with the number of its decision and a key that makes learning it twice impossible.
+        """
+        found = []
+        for decision, item in self.store.untaken(older_than):
+            content = json.loads(item.content or "{}")
+            row = content["row"] | {target: decision.label}
+            rows = Rows(tuple(row), [list(row.values())], content["form"])
+            found.append((decision.id, f"review {item.key} {decision.id}", rows))
+        return found

@@ -1,0 +1,148 @@
+"""Columns that are solved together, their models, and room for the work on them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from buttress._arrays import Array, IntArray
+from buttress.solvers.numerics.cholesky import row_length
+from buttress.solvers.smooth.columns._low_rank import LowRank
+
+
+class CurvedModels(NamedTuple):
+    """Models of many columns, kept and renewed when curvatures change.
+
+    Every column has a slot. A column may begin with the model of another one near it, until its
+    own is made.
+
+    Attributes
+    ----------
+    source : array of shape (slots,)
+        The slot whose model a column uses.
+    level : array of shape (slots,)
+        Which of the ranks; -1 for a model not yet made.
+    weight : array of shape (slots, n)
+        W: of every row ``c / (1 + rest c)``, c its curvature over twice the penalty.
+    packed, mean : arrays of shapes (slots, m (m + 1) / 2) and (slots, m)
+        The triangle of ``B'WB``, and ``B'W 1``.
+    inner, lift : arrays of shapes (slots, m, row_length) and (slots, m)
+        The factor of ``I + B'WB``, and its solution for `mean`.
+    """
+
+    source: IntArray
+    level: IntArray
+    weight: Array
+    packed: Array
+    mean: Array
+    inner: Array
+    lift: Array
+
+
+def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
+    """Room for models; none is made."""
+    n, m = low_rank.factor.shape
+    triangle = m * (m + 1) // 2
+    return CurvedModels(
+        np.arange(slots),
+        np.full(slots, -1),
+        np.empty((slots, n), dtype=np.float32),
+        np.empty((slots, triangle), dtype=np.float32),
+        np.empty((slots, m), dtype=np.float32),
+        np.empty((slots, m, row_length(m, 4)), dtype=np.float32),
+        np.empty((slots, m), dtype=np.float32),
+    )
+
+
+class Batch(NamedTuple):
+    """Columns that are solved together.
+
+    Attributes
+    ----------
+    problem, lam : arrays of shape (columns,)
+        Which problem and penalty a column is.
+    slot : array of shape (columns,)
+        Where a column's model is.
+    slack : array of shape (columns,)
+        Factor by which the curvature of a row may differ from its model's.
+    f, a : arrays of shape (columns, n), float32
+        Scores and coefficients.
+    y, omega : arrays of shape (problems, n), float32
+        Labels and normalised weights of the problems.
+    """
+
+    problem: IntArray
+    lam: Array
+    slot: IntArray
+    slack: Array
+    f: Array
+    a: Array
+    y: Array
+    omega: Array
+
+
+class Room(NamedTuple):
+    """What the models say of the columns at hand, in their order, and room for finding out.
+
+    Attributes
+    ----------
+    q : array of shape (columns, n)
+        The residuals ``2 lam a - omega y t``.
+    damped : array of shape (columns, n)
+        `q` over ``1 + rest c``, c a row's curvature over twice the penalty.
+    sums : array of shape (6, columns)
+        Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
+        models' weights, and ``rest * damped * q``.
+    d, d0 : arrays of shapes (columns, n) and (columns,)
+        Steps of coefficients and intercepts.
+    promise : array of shape (columns,)
+        Decrease that the model promises: it cannot vanish away from the solution, as the true
+        slope along a step from an inexact model may.
+    renewed : array of shape (columns,)
+        Whether a model was kept, renewed in part or made.
+    rows, work, changed, changes, projected, made : arrays
+    """
+
+    q: Array
+    damped: Array
+    sums: Array
+    d: Array
+    d0: Array
+    promise: Array
+    renewed: IntArray
+    rows: Array
+    work: Array
+    changed: IntArray
+    changes: Array
+    projected: Array
+    made: Array
+
+
+def empty_room(low_rank: LowRank, columns: int) -> Room:
+    """Room for so many columns."""
+    n, m = low_rank.factor.shape
+    triangle = m * (m + 1) // 2
+    single = np.float32
+    return Room(
+        np.empty((columns, n), single),
+        np.empty((columns, n), single),
+        np.empty((6, columns)),
+        np.empty((columns, n), single),
+        np.empty(columns),
+        np.empty(columns),
+        np.empty(columns, dtype=np.int64),
+        np.empty((columns, n), single),
+        np.empty((4, n), single),
+        np.empty(n + 3, dtype=np.int64),
+        np.empty(n + 3, single),
+        np.empty((max(columns, m), m), single),
+        np.empty((columns, triangle), single),
+    )
+
+
+def copy_model(models: CurvedModels, lender: int, slot: int) -> None:
+    """Give the column of `slot` the model of another one as its own."""
+    models.source[slot], models.level[slot] = slot, models.level[lender]
+    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
+        part[slot] = part[lender]

@@ -1,0 +1,87 @@
+"""The two readers of JSON, the fast one and the strict one, are one to the client."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from buttress.serve import rows as module
+from buttress.serve.batching import Costs
+from buttress.serve.errors import RequestError
+from buttress.serve.rows import read_rows, write_json
+
+BODIES = [
+    b'{"rows": [{"a": 1, "b": "x"}]}',
+    b'[{"a": 1, "b": null}, {"b": "y", "a": 2.5}]',
+    b'{"rows": [[1, 2]], "columns": ["b", "a"]}',
+    b"[[1, 2], [3, 4]]",
+    b'[{"a": 1, "b": "12:30"}]',
+    b'[{"a": 1, "b": "\\u00f8"}]',
+    b"\xef\xbb\xbf[[1, 2]]",
+    b'[{"a": 1, "a": 2}]',
+    b'{"rows": [{"a": 1}], "rows": [{"a": 2}]}',
+    b'[{"a": 1, "b": {"c": 1, "c": 2}}]',
+    b'[{"a": 1, "a" :2}]',
+    b'[{"a": 1}, [5]]',
+    b'[{"a": 1, "a": 2}, [5]]',
+    b'[{"a": 1}, {"a": 1, "b": 2}]',
+    b'[{"a": 1, "b": 3}, {"a": 1}]',
+    b'[{"a": 1}, 7]',
+    b"[{}]",
+    b"[]",
+    b'{"rows": {"a": 1}}',
+    b"[NaN]",
+    b'[{"a": 1e999}]',
+    b'[{"a": -1.5e-300}]',
+    b'[{"a": 123456789012345678}]',
+    b'["\\ud800"]',
+    b"[" * 3000,
+    b"{",
+    b"\xff",
+]
+
+
+def outcome(body):
+    try:
+        found = read_rows(body, "json", ("a", "b"), 100)
+    except RequestError as error:
+        return error.status, str(error)
+    return found.names, [list(row) for row in found.values], found.form
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_both_readers_agree(body, monkeypatch):
+    pytest.importorskip("orjson")
+    fast = outcome(body)
+    monkeypatch.setattr(module, "orjson", None)
+    assert outcome(body) == fast
+
+
+def test_a_doubled_name_is_refused_with_and_without_the_fast_reader(monkeypatch):
+    for reader in (module.orjson, None):
+        monkeypatch.setattr(module, "orjson", reader)
+        for body in (b'[{"a": 1, "b": 2, "a": 3}]', b'[{"a": 1}, {"a": 1, "a": 1}]'):
+            assert outcome(body) == (400, "a name appears twice in one object")
+
+
+def test_numbers_come_out_as_they_went_in(monkeypatch):
+    values = np.random.default_rng(0).normal(size=50) * 10.0 ** np.arange(-25, 25)
+    for writer in (module.orjson, None):
+        monkeypatch.setattr(module, "orjson", writer)
+        told = json.loads(write_json({"margins": values.tolist(), "label": "ø"}))
+        assert told == {"margins": values.tolist(), "label": "ø"}
+
+
+def test_costs_are_known_by_size():
+    costs = Costs()
+    assert costs.expected(1) == float("inf")
+    for _ in range(20):
+        costs.seen(1, 2e-4)
+        costs.seen(1000, 3e-3)
+    assert costs.expected(1) == pytest.approx(2e-4)
+    # a size nobody has seen: in proportion to the nearest, never cheaper than a smaller one
+    assert costs.expected(8) == pytest.approx(16e-4)
+    assert costs.expected(900) == pytest.approx(3e-3)
+    assert costs.expected(4000) == pytest.approx(12e-3)
