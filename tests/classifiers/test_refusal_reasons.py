@@ -111,6 +111,12 @@ def test_the_method_is_the_function(rows):
     expected = explain_reject(model, X[:200], X, y, n_nearest=2)
     assert [(one.row, one.reason) for one in mine] == [(one.row, one.reason) for one in expected]
     assert len(mine) == model.reject(X[:200]).sum() > 0
+    with pytest.raises(ValueError, match="needs X_train and y_train"):
+        model.explain_reject(X[:5])
+    keeping = ChowRejector(LogisticRegression(), d=0.2, novelty=0.01).fit(X, y)
+    alone = keeping.explain_reject(X[:200])
+    told = keeping.explain_reject(X[:200], X, y)
+    assert [one.reason for one in alone] == [one.reason for one in told]
 
 
 def test_held_out_rows_are_not_their_own_neighbours(rows):

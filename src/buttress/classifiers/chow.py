@@ -88,12 +88,13 @@ class ChowRejector(
     noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
         belong to each class): `target_risk` is then promised for the true labels. "estimate"
-        reads the limits off the folds of the training rows by `buttress.noise`, and half of
-        ``1 - confidence`` is kept for them.
+        reads lower limits off all rows by `buttress.noise`, and half of ``1 - confidence`` is kept
+        for them; the promise then rests on that model too.
     novelty : float in (0, 1), optional
         Also refuse rows that are farther from the training rows than all but this share of
         them is from the others: mean distance to the five nearest, features standardised. The
-        training rows are then kept in the model. Numeric, dense features only.
+        training rows and labels are then kept in the model, and `explain_reject` needs no
+        others. Numeric, dense features only.
     random_state : int, RandomState or None, default=None
         For the choice of the rows kept out.
 
@@ -285,10 +286,13 @@ class ChowRejector(
         labels, refused = self._decided(X)
         if self.novelty is None:
             return labels, refused
-        rows, n_near = self._seen
+        rows, n_near = self._seen[:2]
         around = Surroundings(rows, n_near)
         limit = np.quantile(around.own_distance, 1.0 - self.novelty)
         return labels, refused | (around.of(X)[0] > limit)
+
+    def _kept_rows(self) -> tuple[Array, NDArray[Any]] | None:
+        return (self._seen[0], self._seen[2]) if self.novelty is not None else None
 
     def _noise_scores(self, scores: Array) -> Array:
         # log-odds, or logarithms of the probabilities: 2 p - 1 would bend the curve
@@ -335,7 +339,7 @@ class ChowRejector(
         self.estimator_ = model.fit(X, y, **params)
         self.__dict__.pop("_seen", None)
         if self.novelty is not None:
-            self._seen = (check_array(X, dtype=np.float64), _NEAR)
+            self._seen = (check_array(X, dtype=np.float64), _NEAR, np.asarray(y))
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

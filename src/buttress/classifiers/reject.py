@@ -92,7 +92,13 @@ class RejectMixin:
         return labels_or_refusals(*self._judge(X), reject_label, self.classes_)
 
     def explain_reject(
-        self, X: Any, X_train: Any, y_train: Any, *, n_neighbors: int = 10, n_nearest: int = 3
+        self,
+        X: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        n_neighbors: int = 10,
+        n_nearest: int = 3,
     ) -> list[RefusalReason]:
         """Why rows get no answer, by the training rows around them.
 
@@ -100,8 +106,10 @@ class RejectMixin:
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows to ask about; those that are answered have no reason.
-        X_train, y_train : array-like
-            The training rows and their labels, which a model does not keep.
+        X_train, y_train : array-like, optional
+            The training rows and their labels. A model does not keep them (files of models hold
+            no more of the data than they need); only ``ChowRejector(novelty=...)`` does, and needs
+            none here.
         n_neighbors, n_nearest : int
             As in `buttress.classifiers.explain_reject`, which this is.
 
@@ -109,8 +117,20 @@ class RejectMixin:
         -------
         list of RefusalReason
         """
+        if X_train is None or y_train is None:
+            kept = self._kept_rows()
+            if kept is None or X_train is not None or y_train is not None:
+                raise ValueError(
+                    f"{type(self).__name__}.explain_reject needs X_train and y_train, the training "
+                    "rows with their labels: the model does not keep them."
+                )
+            X_train, y_train = kept
         sizes = {"n_neighbors": n_neighbors, "n_nearest": n_nearest}
         return explain_reject(self, X, X_train, y_train, **sizes)
+
+    def _kept_rows(self) -> tuple[Array, NDArray[Any]] | None:
+        """Training rows and labels, where the model keeps them."""
+        return None
 
     # -- the rule --------------------------------------------------------------------------
 
