@@ -31,8 +31,8 @@ from buttress.model_selection.planning import processor_factor, spoken
 from buttress.model_selection.titles import TITLES
 
 # About how many processor seconds the first fits of each kind take on the reference machine with no
-# code kept, and its first fit on landmarks after that. Rounded guesses from single tries, only shown
-# as "about": `benchmarks/first_run.py` measures the whole of a first run, not these parts.
+# code kept, and its first fit on landmarks after that. Rounded guesses from single tries, shown as
+# "about": `benchmarks/first_run.py` measures the whole of a first run, not these parts.
 _SECONDS = {"leaky": 10.0, "ramp": 5.0, "reject": 6.0, "uncertainty": 4.0, "online": 5.0}
 _ON_LANDMARKS = 5.0
 _OF_A_LEARNER, _OF_NOISE_AWARE = 5.0, 2.0
