@@ -25,7 +25,7 @@ from buttress.noise import ForestWitness, KernelWitness
 from buttress.persistence import to_json
 from buttress.tables import TableClassifier
 
-READER = Path(__file__).parents[2] / "examples" / "minimal_predictor.py"
+READER = Path(__file__).parents[2] / "docs" / "how_to" / "minimal_predictor.py"
 X, Y = make_classification(90, 4, random_state=0, flip_y=0.1)
 Y3 = np.where(X[:, 0] > 0.8, 2, Y)
 # Rows of training are the edges of some bands; beside them rounding does not decide.

@@ -6,6 +6,7 @@ penalty; one matrix serves all folds, repeats and penalties.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,7 +213,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         targets: Array,
         weight: Array,
         folds: Folds | None,
-        shared: list[IntArray],
+        shared: Sequence[IntArray],
     ) -> tuple[Array, list[tuple[float, Array]]]:
         """Held-out scores (candidate, row, column) and the coefficients of every candidate."""
         scale = np.sqrt(weight)
@@ -302,7 +303,7 @@ def _held_out(
     targets: Array,
     scale: Array,
     folds: Folds | None,
-    shared: list[IntArray],
+    shared: Sequence[IntArray] = (),
 ) -> list[Array]:
     """Scores of rows by machines trained without them, one table for every column of `shrink`."""
     n_penalties, columns = shrink.shape[1], targets.shape[1]
