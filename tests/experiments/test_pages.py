@@ -98,8 +98,13 @@ def test_characters_with_a_meaning_are_escaped():
     assert r"\|f\| <= 1\*" in text
     assert r"\|\|x\|\|" in text
     assert ":doc:`x`" in text
+    for line in ("O. Kwon, H. Zou", "3. of them", "(a) or b"):
+        page.paragraph(line)
+        assert str(page).endswith(f"\n\n\\{line}\n")
+    page.paragraph("In all. 0.05 is no number of a list")
+    assert str(page).endswith("\n\nIn all. 0.05 is no number of a list\n")
     plain = Markdown()
-    plain.table(["a"], [["|f|"]])
+    plain.table(["a"], [["|f|"]], widths=(1,))
     assert r"| \|f\| |" in str(plain)
 
 
