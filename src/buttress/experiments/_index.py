@@ -62,11 +62,12 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
             ),
         ]
     )
-    page.items([f"{family(own)}: {paper}" for paper, own in sorted_by.items()])
     page.heading("Disagreements", 2)
     for own in sorted_by.values():
         _disagreements(own, page)
     _how(page)
+    page.heading("The papers", 2)
+    page.items([f"{family(own)}: {paper}" for paper, own in sorted_by.items()])
     page.heading("All experiments", 2)
     page.table(
         [
@@ -118,7 +119,7 @@ def _paper_row(reports: Sequence[Report], page: Markdown) -> list[str]:
         f"**{family(reports)}** {short_citation(reports[0]['paper'])}".strip(),
         verdict_sentence(total[AGREES], judged, [c for c in checks if c["holds"] is False]),
         f"{total[AGREES]} of {judged}" if judged else "none printed",
-        f"{holds[True]} of {len(checks)} hold, {holds[False]} do not, {holds[None]} open",
+        f"{holds[True]} of {len(checks)} hold, {holds[False]} not, {holds[None]} open",
     ]
 
 
