@@ -84,6 +84,14 @@ def test_restructured_text_tables_are_rectangular_and_titles_underlined(report):
     assert all(len(set(rows)) == 1 for rows in tables)
 
 
+def test_a_page_without_printed_numbers_counts_no_agreement(report):
+    ours = report[1] | {"verdicts": dict.fromkeys(report[1]["verdicts"], 0) | {"not printed": 7}}
+    page = write_page(ours, Markdown(), [])
+    assert "None of the 7 cells is judged against a printed number. 7 cells are ours only." in page
+    assert "0 agree" not in page
+    assert "by chance" not in page.split("## Statements")[0]
+
+
 def test_an_unfinished_run_says_so(report):
     page = write_page(report[1] | {"planned": 9}, Markdown(), [])
     assert "5 of 9 tasks" in page
