@@ -32,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "examples/**/*.ipynb"]
+exclude_patterns = ["_build", "examples/**/*.ipynb", "**sg_execution_times.rst"]
 root_doc = "index"
 # The settings hold functions of no consequence to the cache of pages.
 suppress_warnings = ["config.cache"]
@@ -85,7 +85,8 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
-    "min_reported_time": 1,
+    # a page of times is of no use to readers, and it asks the network for scripts
+    "write_computation_times": False,
     "show_memory": False,
     "remove_config_comments": True,
 }

@@ -102,6 +102,8 @@ def test_measured_numbers_follow_their_tables(tmp_path):
     (tables / "path_cv.inc").write_text(list_table(changed), encoding="utf-8")
     first = [row | {"first, processor s": "77.7"} for row in measured.table("first_run")]
     (tables / "first_run.inc").write_text(list_table(first), encoding="utf-8")
+    noise = [row | {"reached": "0.1234"} for row in measured.table("noise_apart_verdicts")]
+    (tables / "noise_apart_verdicts.inc").write_text(list_table(noise), encoding="utf-8")
     readme, front = measured.renewed(tmp_path).values()
     assert readme.count("| 3.25× |") == len(path) - 1
     assert f"1 of {len(path)} jobs meet theirs; missed: 139 × 60 (Gaussian, 3.25×), 460 × 14" in (
@@ -109,6 +111,8 @@ def test_measured_numbers_follow_their_tables(tmp_path):
     )
     assert "takes 78 s of processor time" in readme
     assert "3 to 901 times as fast" in front
+    for words in ("12 % of the flips", "12 % of a list", "to 0.12 of the best peer's cost"):
+        assert words in front
     (tmp_path / "docs" / "index.rst").write_text("no number", encoding="utf-8")
     with pytest.raises(ValueError, match="stands 0 times"):
         measured.renewed(tmp_path)
