@@ -11,6 +11,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     "tutorial.rst",
+    "theory.rst",
     "command_line.rst",
     *sorted(
         f"{folder}/{path.name}"

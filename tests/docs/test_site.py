@@ -131,6 +131,12 @@ NAVIGATION = """
 return [...document.querySelectorAll('.bd-sidebar-primary a')]
     .filter(a => a.offsetHeight > 0).length;
 """
+# Fonts differ between machines: five characters of slack.
+CUT = """
+return [...document.querySelectorAll('.bd-article pre')]
+    .filter(code => code.scrollWidth > code.clientWidth + 40)
+    .map(code => code.innerText.slice(0, 40));
+"""
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
 
 
@@ -155,6 +161,8 @@ def faults(browser, page):
             yield "a header of several lines"
         if page != "index" and not browser.run(NAVIGATION):
             yield "an empty navigation"
+        for code in browser.run(CUT):
+            yield f"cuts off the code that begins {code!r}"
 
 
 @pytest.mark.browser
