@@ -9,17 +9,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [
-    "tutorial.rst",
-    "theory.rst",
-    "command_line.rst",
-    *sorted(
-        f"{folder}/{path.name}"
-        for folder in ("how_to", "coming_from")
-        for path in DOCS.glob(f"{folder}/*.rst")
-        if ">>>" in path.read_text()
-    ),
-]
+PAGES = sorted(
+    path.relative_to(DOCS).as_posix()
+    for folder in (".", "how_to", "coming_from", "families", "methods")
+    for path in DOCS.glob(f"{folder}/*.rst")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
