@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numba
 import numpy as np
 import pytest
 
 from buttress import LeakyHockeyStickClassifier, LeakyHockeyStickClassifierCV
 from buttress.losses import LeakyHockeyStick, ScalarLoss
-from buttress.solvers.smooth.margins import compiled_loss
+from buttress.solvers.smooth.margins import compiled_loss, set_slopes
 
 
 def value(u):
@@ -72,6 +73,17 @@ def test_functions_of_numbers_become_functions_of_arrays():
 def test_senseless_numbers_are_refused(options):
     with pytest.raises(ValueError, match="out of range"):
         ScalarLoss(value, derivative, curvature, **options)
+
+
+def test_every_loss_has_its_own_compiled_code():
+    one = ScalarLoss(lambda u: -u, lambda u: -1.0, lambda u: 0.5, curvature_bound=1.0)
+    two = ScalarLoss(lambda u: -2.0 * u, lambda u: -2.0, lambda u: 0.25, curvature_bound=1.0)
+    compiled = numba.njit(lambda loss, u, t, kappa: set_slopes(loss, u, t, kappa))
+    for loss, slope, bend in ((one, 1.0, 0.5), (two, 2.0, 0.25)):
+        u, t, kappa = np.ones((3, 4))
+        compiled(loss.scalars, u, t, kappa)
+        assert t.tolist() == [slope] * 4
+        assert kappa.tolist() == [bend] * 4
 
 
 # What is compiled for a loss of one's own is not kept on disk: seconds for each of these.

@@ -8,6 +8,7 @@ is compiled for every kind of loss once, whatever its parameters.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import numpy as np
 from buttress._arrays import Array
 
 Function = Callable[[float], float]
+
+_numbers = itertools.count()
 
 
 @runtime_checkable
@@ -139,6 +142,8 @@ def _scalars(value_at: Any, derivative_at: Any, curvature_at: Any) -> Any:
         def slopes(self, u: Any) -> Any:
             return -float(derivative_at(float(u))), float(curvature_at(float(u)))
 
+    # Numba tells named tuples apart by their names: two losses of one name would share code.
+    Scalars.__name__ = f"Scalars{next(_numbers)}"
     return Scalars()
 
 
