@@ -8,7 +8,7 @@ SMOKE ?= tests
 # what CI adds to pytest
 COVERAGE ?=
 
-.PHONY: help demo test test-long test-slow test-lowest lint format docs docs-check docs-gallery bench bench-quick dist clean
+.PHONY: help demo test test-long test-slow test-lowest test-modin lint format docs docs-check docs-gallery bench bench-quick dist clean
 
 help:
 	@echo "make demo         set up, then run the main job on embedded data"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-long    those that start processes and browsers; CI runs them too"
 	@echo "make test-slow    the long simulations"
 	@echo "make test-lowest  the smoke tests with the lowest supported dependency versions"
+	@echo "make test-modin   data frames of Modin, which needs an older pandas than the rest"
 	@echo "make lint         ruff, mypy --strict, import-linter, zizmor, spelling, docstrings, typed examples"
 	@echo "make docs         the documentation, warnings are errors; gallery pages without their runs"
 	@echo "make docs-gallery the documentation with every example run"
@@ -57,6 +58,12 @@ test-lowest:
 		--constraint tests/lowest.txt --editable "." pytest pytest-xdist hypothesis
 	$(VENV)-lowest/bin/python -m pytest -q -n $(WORKERS) -m smoke -p no:cacheprovider $(SMOKE)
 
+test-modin:
+	test -x $(VENV)-modin/bin/python || $(PYTHON) -m venv $(VENV)-modin
+	$(VENV)-modin/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable ".[data]" modin polars duckdb pytest hypothesis
+	MODIN_ENGINE=python $(VENV)-modin/bin/python -m pytest -q -p no:cacheprovider tests/tables/test_frames.py
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -96,4 +103,4 @@ bench-quick: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/quick.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest docs/_build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-modin docs/_build .mypy_cache .ruff_cache .pytest_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import runpy
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ import buttress
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
+TOOLS = Path(__file__).parent.parent / "tools"
 
 
 def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
@@ -54,6 +56,8 @@ def report(
     print(f"written to {path.relative_to(Path(__file__).parent.parent)}")
     if docs:
         (DOCS / f"{name}.inc").write_text(_list_table(columns, rows))
+        # README and the front page show some of these numbers too
+        runpy.run_path(str(TOOLS / "measured.py"), run_name="__main__")
 
 
 def machine() -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """Compiling: where compiled code is kept, and what is said about it."""
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core import event
 
 import buttress
 from buttress import _compilation, _compile
@@ -142,3 +145,36 @@ def test_functions_within_compiled_ones_become_part_of_them():
     for function, kept in ((half, False), (quarter, False), (eighth, True)):
         (found,) = function.overloads.values()
         assert isinstance(found.library, _compile._Unfinished) != kept
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collecting_garbage_goes_on_after_compiling_if_it_did_before(enabled):
+    seen = []
+
+    def ours(x):
+        return x + 1
+
+    ours.__module__ = "buttress.somewhere"
+
+    class Watch(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    watch, before = Watch(), gc.isenabled()
+    event.register("numba:compile", watch)
+    try:
+        (gc.enable if enabled else gc.disable)()
+        assert numba.njit(ours)(1) == 2
+        after = gc.isenabled()
+        with pytest.raises(numba.TypingError):
+            numba.njit(ours)("text")
+        after_failure = gc.isenabled()
+    finally:
+        event.unregister("numba:compile", watch)
+        (gc.enable if before else gc.disable)()
+    assert seen
+    assert not any(seen)
+    assert after == after_failure == enabled

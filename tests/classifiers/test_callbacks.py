@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from buttress import (
     DoubleRampClassifierCV,
+    LabelAudit,
     LeakyHockeyStickClassifierCV,
+    NoiseAwareClassifier,
     PARampClassifier,
     RampClassifierCV,
     load,
@@ -109,3 +113,62 @@ def test_a_watched_model_can_be_saved(moons, tmp_path):
     again = load(tmp_path / "m.skops")
     np.testing.assert_array_equal(again.predict(moons[0]), model.predict(moons[0]))
     assert model._skl_callbacks == [recorder]
+
+
+WITNESSES = [LogisticRegression(), GaussianNB()]
+
+
+def watched_scores(kind, recorder, moons, **options):
+    """What an audit, or the classifier of true labels, was told and has found."""
+    options = {"estimators": WITNESSES, "cv": 3, "n_repeats": 2, "random_state": 0} | options
+    judge = kind(**options)
+    if recorder is not None:
+        judge.set_callbacks(recorder)
+    found = judge.audit(*moons) if kind is LabelAudit else judge.fit(*moons).suspects_
+    return found.held_out_scores
+
+
+@pytest.mark.parametrize("kind", [LabelAudit, NoiseAwareClassifier])
+def test_witnesses_tell_of_every_fold_and_of_the_noise_model(kind, moons):
+    recorder = Recorder()
+    scores = watched_scores(kind, recorder, moons)
+    np.testing.assert_array_equal(scores, watched_scores(kind, None, moons))
+    assert recorder.calls[:3] == ["setup", "begin fit", "begin witness LogisticRegression"]
+    assert recorder.calls.count("end fold") == 2 * 3 * 2
+    assert recorder.calls.index("end witness LogisticRegression") < recorder.calls.index(
+        "begin witness GaussianNB"
+    )
+    assert recorder.calls[-3:] == ["end noise model", "end fit", "teardown"]
+
+
+@pytest.mark.parametrize("kind", [LabelAudit, NoiseAwareClassifier])
+def test_default_witnesses_tell_too(kind, moons):
+    recorder = Recorder()
+    watched_scores(kind, recorder, moons, estimators="auto")
+    assert recorder.calls.count("end witness KernelWitness") == 1
+    assert recorder.calls.count("end witness ForestWitness") == 1
+
+
+@pytest.mark.parametrize("kind", [LabelAudit, NoiseAwareClassifier])
+def test_a_callback_that_asks_for_an_end_leaves_the_witnesses_that_are_done(kind, moons):
+    recorder = Recorder(stop_after=1)
+    stopped = watched_scores(kind, recorder, moons)
+    whole = watched_scores(kind, None, moons)
+    assert whole.shape[1] == 2
+    # the first witness has all its folds: a row without a held-out score could not be judged
+    np.testing.assert_array_equal(stopped, whole[:, :1])
+    assert "begin witness GaussianNB" not in recorder.calls
+    assert recorder.calls[-1] == "teardown"
+
+
+def test_a_stopped_classifier_answers_with_the_witnesses_it_has(moons):
+    model = NoiseAwareClassifier(WITNESSES, cv=3, random_state=0)
+    model.set_callbacks(Recorder(stop_after=1)).fit(*moons)
+    assert [type(witness) for witness in model.estimators_] == [LogisticRegression]
+    assert model.predict_proba(moons[0]).shape == (60, 2)
+
+
+def test_scikit_learns_own_progress_bar_watches_an_audit(moons, capsys):
+    pytest.importorskip("rich")
+    found = LabelAudit(WITNESSES, cv=3, n_repeats=1, random_state=0)
+    assert len(found.set_callbacks(callback.ProgressBar()).audit(*moons).order) == 60

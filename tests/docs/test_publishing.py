@@ -79,6 +79,41 @@ def test_every_number_of_the_readme_has_a_command_or_a_page():
         assert (ROOT / link).exists(), link
 
 
+def test_readme_and_front_page_show_the_numbers_of_the_tables():
+    for path, text in load_script(ROOT / "tools" / "measured.py").renewed().items():
+        shown = path.read_text(encoding="utf-8")
+        assert shown == text, f"{path.name}: run python tools/measured.py"
+
+
+def list_table(rows):
+    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+    lines = ["   * - " + "\n     - ".join(row) for row in cells]
+    return ".. list-table::\n   :header-rows: 1\n\n" + "\n".join(lines) + "\n"
+
+
+def test_measured_numbers_follow_their_tables(tmp_path):
+    measured = load_script(ROOT / "tools" / "measured.py")
+    tables = tmp_path / "docs" / "benchmarks"
+    tables.mkdir(parents=True)
+    for name in ("README.md", "docs/index.rst"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    path = measured.table("path_cv")
+    changed = [row | {"ratio": "3.25"} for row in path[:-1]] + [path[-1] | {"ratio": "901"}]
+    (tables / "path_cv.inc").write_text(list_table(changed), encoding="utf-8")
+    first = [row | {"first, processor s": "77.7"} for row in measured.table("first_run")]
+    (tables / "first_run.inc").write_text(list_table(first), encoding="utf-8")
+    readme, front = measured.renewed(tmp_path).values()
+    assert readme.count("| 3.25× |") == len(path) - 1
+    assert f"1 of {len(path)} jobs meet theirs; missed: 139 × 60 (Gaussian, 3.25×), 460 × 14" in (
+        readme
+    )
+    assert "takes 78 s of processor time" in readme
+    assert "3 to 901 times as fast" in front
+    (tmp_path / "docs" / "index.rst").write_text("no number", encoding="utf-8")
+    with pytest.raises(ValueError, match="stands 0 times"):
+        measured.renewed(tmp_path)
+
+
 def test_the_list_for_language_models_names_pages_that_exist():
     text = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
     for page in re.findall(r"\]\(([\w/]+)\.html\)", text):

@@ -125,18 +125,17 @@ def claims_of(name, values):
 
 @pytest.mark.parametrize("name", WITH_CLAIMS)
 @pytest.mark.filterwarnings("ignore")
-def test_no_claim_holds_whatever_the_table_says(name):
+def test_every_claim_can_fail(name):
+    """One that holds, or cannot be told, does not hold on some wrong table."""
     values = stored_values(name)
     honest = get_experiment(name).check(values)
     assert honest
-    held = [claim.statement for claim in honest if claim.holds]
-    fooled = set(held)
+    unrefuted = {claim.statement for claim in honest if claim.holds is not False}
     for table in chain(wrong_tables(values).values(), one_column_wrong(values)):
-        if not fooled:
+        if not unrefuted:
             break
-        wrong = claims_of(name, table)
-        fooled -= {text for text in held if text in wrong and not wrong[text]}
-    assert not fooled
+        unrefuted -= {text for text, holds in claims_of(name, table).items() if holds is False}
+    assert not unrefuted
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -84,6 +84,14 @@ def test_restructured_text_tables_are_rectangular_and_titles_underlined(report):
     assert all(len(set(rows)) == 1 for rows in tables)
 
 
+def test_a_page_without_printed_numbers_counts_no_agreement(report):
+    ours = report[1] | {"verdicts": dict.fromkeys(report[1]["verdicts"], 0) | {"not printed": 7}}
+    page = write_page(ours, Markdown(), [])
+    assert "None of the 7 cells is judged against a printed number. 7 cells are ours only." in page
+    assert "0 agree" not in page
+    assert "by chance" not in page.split("## Statements")[0]
+
+
 def test_an_unfinished_run_says_so(report):
     page = write_page(report[1] | {"planned": 9}, Markdown(), [])
     assert "5 of 9 tasks" in page
@@ -98,8 +106,13 @@ def test_characters_with_a_meaning_are_escaped():
     assert r"\|f\| <= 1\*" in text
     assert r"\|\|x\|\|" in text
     assert ":doc:`x`" in text
+    for line in ("O. Kwon, H. Zou", "3. of them", "(a) or b"):
+        page.paragraph(line)
+        assert str(page).endswith(f"\n\n\\{line}\n")
+    page.paragraph("In all. 0.05 is no number of a list")
+    assert str(page).endswith("\n\nIn all. 0.05 is no number of a list\n")
     plain = Markdown()
-    plain.table(["a"], [["|f|"]])
+    plain.table(["a"], [["|f|"]], widths=(1,))
     assert r"| \|f\| |" in str(plain)
 
 

@@ -72,6 +72,14 @@ def test_the_command_writes_every_section(files, rows, capsys):
     assert all(re.fullmatch(r"0\.\d{3} \(0\.\d{3} to 0\.\d{3}\)", row[1]) for row in noise["rows"])
 
 
+def test_a_card_does_not_take_the_place_of_a_projects_readme(files, tmp_path, monkeypatch):
+    (tmp_path / "README.md").write_text("of the project")
+    monkeypatch.chdir(tmp_path)
+    assert main(["card", str(files / "model.skops"), "--quiet"]) == 0
+    assert (tmp_path / "README.md").read_text() == "of the project"
+    assert (tmp_path / "model-card.md").read_text().startswith("---\nlibrary_name: buttress\n")
+
+
 def test_a_card_without_rows_says_so(files, capsys):
     out = files / "bare.md"
     assert main(["card", str(files / "model.skops"), "--out", str(out)]) == 0

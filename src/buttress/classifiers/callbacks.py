@@ -59,24 +59,40 @@ class FitTasks:
     def __init__(self, estimator: Any, n_tasks: int, X: Any = None, y: Any = None) -> None:
         self.estimator, self.stopped = estimator, False
         self._told = {"X": X, "y": y}
-        self._root = None
+        self._root: Any = None
         if has_callbacks(estimator):
             self._root = estimator._init_callback_context(max_subtasks=n_tasks)
             self._root.call_on_fit_task_begin(estimator=estimator, **self._told)
 
     @contextmanager
-    def task(self, name: str, fitted: Callable[[], dict[str, Any]] | None = None) -> Iterator[None]:
-        """Run one task; `fitted` gives the attributes of a model that could predict after it."""
+    def task(
+        self,
+        name: str,
+        fitted: Callable[[], dict[str, Any]] | None = None,
+        n_tasks: int = 0,
+    ) -> Iterator[FitTasks]:
+        """Run one task, which may have tasks of its own.
+
+        Parameters
+        ----------
+        name : str
+        fitted : callable, optional
+            Gives the attributes of a model that could predict after it.
+        n_tasks : int
+            How many tasks it has itself: those of the `FitTasks` that the context gives.
+        """
+        inner = FitTasks(None, 0)
         if self._root is None:
-            yield
+            yield inner
             return
-        context = self._root.subcontext(task_name=name)
-        context.call_on_fit_task_begin(estimator=self.estimator, **self._told)
-        yield
-        stop = context.call_on_fit_task_end(
+        inner.estimator, inner._told = self.estimator, self._told
+        inner._root = self._root.subcontext(task_name=name, max_subtasks=n_tasks)
+        inner._root.call_on_fit_task_begin(estimator=self.estimator, **self._told)
+        yield inner
+        stop = inner._root.call_on_fit_task_end(
             estimator=self.estimator, reconstruction_attributes=fitted, **self._told
         )
-        self.stopped = self.stopped or bool(stop)
+        self.stopped = self.stopped or inner.stopped or bool(stop)
 
     def end(self) -> None:
         """Tell that the fit is over."""

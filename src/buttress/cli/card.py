@@ -46,7 +46,7 @@ def card(
     ] = False,
     decimal: DecimalMark = Decimal.point,
     out: Annotated[Path, typer.Option("--out", "-o", help="Markdown file to write.")] = Path(
-        "README.md"
+        "model-card.md"
     ),
     json: Json = False,
     quiet: Quiet = False,

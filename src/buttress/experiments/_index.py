@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,13 +31,15 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
         "Every table and figure of the five papers, and what they prove as far as it is a number, "
         "runs with one command (buttress reproduce NAME). A cell agrees when our mean is within "
         "two combined standard errors of the printed number; a statement holds when the runs show "
-        "it beyond two standard errors. By chance alone one cell of twenty would disagree."
+        "it beyond two standard errors, and is open when they cannot tell. By chance alone one "
+        "cell of twenty would disagree."
     )
     papers = list(dict.fromkeys(report["paper"] for report in reports))
     sorted_by = {paper: [r for r in reports if r["paper"] == paper] for paper in papers}
     page.table(
-        ["paper", "verdict", "cells that agree", "statements that hold"],
+        ["paper", "verdict", "cells that agree", "statements"],
         [_paper_row(own, page) for own in sorted_by.values()],
+        widths=(22, 46, 12, 20),
     )
     total = _sum(reports)
     chance = sum(report["expected_by_chance"] for report in reports if not report["ours"])
@@ -63,6 +66,8 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
     for own in sorted_by.values():
         _disagreements(own, page)
     _how(page)
+    page.heading("The papers", 2)
+    page.items([f"{family(own)}: {paper}" for paper, own in sorted_by.items()])
     page.heading("All experiments", 2)
     page.table(
         [
@@ -111,11 +116,29 @@ def _paper_row(reports: Sequence[Report], page: Markdown) -> list[str]:
     holds = {h: sum(check["holds"] is h for check in checks) for h in HOLDS}
     judged = decided(total)
     return [
-        f"**{family(reports)}** {page.escaped(reports[0]['paper'])}",
+        f"**{family(reports)}** {short_citation(reports[0]['paper'])}".strip(),
         verdict_sentence(total[AGREES], judged, [c for c in checks if c["holds"] is False]),
         f"{total[AGREES]} of {judged}" if judged else "none printed",
-        f"{holds[True]} of {len(checks)} ({holds[False]} do not, {holds[None]} cannot be told)",
+        f"{holds[True]} of {len(checks)} hold, {holds[False]} not, {holds[None]} open",
     ]
+
+
+def short_citation(paper: str) -> str:
+    """Who and when, from a full reference; empty where it names nobody.
+
+    Examples
+    --------
+    >>> short_citation('O. Kwon, H. Zou, "Leaky hockey stick loss", JMLR 24, 2023.')
+    '(Kwon and Zou, 2023)'
+    >>> short_citation('A. One, B. Two, C. Three, "A title", 1900.')
+    '(One et al., 1900)'
+    """
+    authors = [name.split()[-1] for name in paper.split('"')[0].split(",") if name.strip()]
+    year = re.search(r"(\d{4})\.$", paper)
+    if not authors or year is None:
+        return ""
+    who = f"{authors[0]} et al." if len(authors) > 2 else " and ".join(authors)
+    return f"({who}, {year[1]})"
 
 
 def verdict_sentence(agree: int, judged: int, refuted: Sequence[Mapping[str, Any]]) -> str:
@@ -151,7 +174,7 @@ def _disagreements(reports: Sequence[Report], page: Markdown) -> None:
     ]
     page.heading(family(reports), 3)
     if rows:
-        page.table(["page", "verdict", "what", "where"], rows)
+        page.table(["page", "verdict", "what", "where"], rows, widths=(18, 12, 32, 38))
     else:
         page.paragraph("None.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 Rows = Sequence[Sequence[str]]
@@ -38,8 +39,8 @@ class Markdown:
         """A command."""
         self.blocks.append(f"```\n{text}\n```")
 
-    def table(self, header: Sequence[str], rows: Rows) -> None:
-        """A table."""
+    def table(self, header: Sequence[str], rows: Rows, widths: Sequence[int] = ()) -> None:
+        """A table; `widths` are shares of the page where the format knows them."""
         cells = [[self.escaped(cell) for cell in row] for row in rows]
         lines = [header, ["---"] * len(header), *cells]
         self.blocks.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
@@ -62,6 +63,12 @@ class RestructuredText(Markdown):
     suffix = ".rst"
     special = "|*`\\"
 
+    def escaped(self, text: str) -> str:
+        """The same; an author's initial in front is not the letter of a list."""
+        return re.sub(
+            r"^(?=\(?(?:[A-Za-z]|\d+|[ivxlcdmIVXLCDM]+)[.)]\s)", r"\\", super().escaped(text)
+        )
+
     def paragraph(self, text: str) -> None:
         """Running text."""
         self.blocks.append(self.escaped(text))
@@ -78,9 +85,12 @@ class RestructuredText(Markdown):
         """A command."""
         self.blocks.append(f".. code-block:: console\n\n   $ {text}")
 
-    def table(self, header: Sequence[str], rows: Rows) -> None:
+    def table(self, header: Sequence[str], rows: Rows, widths: Sequence[int] = ()) -> None:
         """A table."""
-        lines = [".. list-table::", "   :header-rows: 1", ""]
+        lines = [".. list-table::", "   :header-rows: 1"]
+        if widths:
+            lines.append(f"   :widths: {' '.join(map(str, widths))}")
+        lines.append("")
         for row in [header, *rows]:
             for place, cell in enumerate(row):
                 mark = "   * -" if place == 0 else "     -"

@@ -118,13 +118,15 @@ def _pairs(report: Mapping[str, Any], page: Markdown) -> None:
 def _summary_sentence(report: Mapping[str, Any]) -> str:
     verdicts = report["verdicts"]
     judged = decided(verdicts)
-    parts = [
-        f"Of {len(report['cells'])} cells, {judged} can be compared with a printed number: "
-        f"{verdicts[AGREES]} agree within two combined standard errors, {verdicts[BETTER]} are "
-        f"better, {verdicts[WORSE]} are worse"
-        + (f", {verdicts[DIFFERS]} differ" if verdicts[DIFFERS] else "")
-        + "."
-    ]
+    parts = [f"None of the {len(report['cells'])} cells is judged against a printed number."]
+    if judged:
+        parts = [
+            f"Of {len(report['cells'])} cells, {judged} can be compared with a printed number: "
+            f"{verdicts[AGREES]} agree within two combined standard errors, {verdicts[BETTER]} are "
+            f"better, {verdicts[WORSE]} are worse"
+            + (f", {verdicts[DIFFERS]} differ" if verdicts[DIFFERS] else "")
+            + "."
+        ]
     if verdicts[CANNOT_TELL]:
         parts.append(
             f"{verdicts[CANNOT_TELL]} more are within their half-width, which is too wide to say "
@@ -139,7 +141,8 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
         )
     if verdicts[UNKNOWN]:
         parts.append(
-            f"For {verdicts[UNKNOWN]} more the paper's protocol cannot be determined, so that "
+            f"For {verdicts[UNKNOWN]}{' more' if judged else ''} the paper's protocol cannot be "
+            "determined, so that "
             "no verdict is given."
         )
     if verdicts[NOT_PRINTED]:
@@ -148,10 +151,11 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
         parts.append(f"{verdicts[NOT_RUN]} cells have not been run.")
     if verdicts[TOO_FEW]:
         parts.append(f"{verdicts[TOO_FEW]} cells have too few runs for a verdict.")
-    parts.append(
-        f"If every compared cell had the same true value as the paper's, about "
-        f"{report['expected_by_chance']:.1f} would still disagree by chance."
-    )
+    if judged:
+        parts.append(
+            f"If every compared cell had the same true value as the paper's, about "
+            f"{report['expected_by_chance']:.1f} would still disagree by chance."
+        )
     return " ".join(parts)
 
 

@@ -10,6 +10,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._documented import DocumentedMixin
+from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.noise.core.crossfit import (
     check_class_sizes,
@@ -24,7 +25,7 @@ from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit
 
 
-class LabelAudit(DocumentedMixin, BaseEstimator):
+class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
     """Judge every label by models that have not seen it.
 
     Parameters
@@ -87,8 +88,12 @@ class LabelAudit(DocumentedMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @watched
     def audit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelSuspects:
         """Judge the labels `y` of the rows `X`.
+
+        scikit-learn's callbacks are told of every witness, of its folds where it has some, and of
+        the noise model; one that asks for an end leaves the witnesses that are done.
 
         Parameters
         ----------
@@ -130,6 +135,7 @@ class LabelAudit(DocumentedMixin, BaseEstimator):
         witnesses = checked_estimators(
             self.estimators, self.random_state, self.n_jobs, int(self.verbose)
         )
+        tasks = FitTasks(self, len(witnesses) + 1, X, labels)
         fits = cross_fit(
             witnesses,
             X,
@@ -141,6 +147,10 @@ class LabelAudit(DocumentedMixin, BaseEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            tasks=tasks,
         )
-        noise = fit_label_noise(fits.scores, labels, sample_weight=weight)
-        return judge_labels(fits.scores, labels, noise, fdr=self.fdr, rows=X)
+        with tasks.task("noise model"):
+            noise = fit_label_noise(fits.scores, labels, sample_weight=weight)
+        found = judge_labels(fits.scores, labels, noise, fdr=self.fdr, rows=X)
+        tasks.end()
+        return found

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._documented import DocumentedMixin
 from buttress._frames import collected, is_frame, validate_data
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.classifiers.reject import RejectMixin
 from buttress.noise.core.crossfit import check_folds, check_repeats, kept_folds, rows_of
@@ -28,7 +28,12 @@ from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scor
 
 
 class NoiseAwareClassifier(
-    DocumentedMixin, RejectMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    DocumentedMixin,
+    RejectMixin,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Cross-fit witnesses, model the noise of the labels, and decide by true probabilities.
 
@@ -111,11 +116,14 @@ class NoiseAwareClassifier(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @watched
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> NoiseAwareClassifier:
         """Cross-fit the witnesses, fit the noise model, refit the witnesses on all rows.
+
+        scikit-learn's callbacks are told of every witness, of its folds where it has some, and of
+        the noise model; one that asks for an end leaves the witnesses that are done.
 
         Parameters
         ----------
@@ -142,8 +150,12 @@ class NoiseAwareClassifier(
                 "NoiseAwareClassifier needs samples of at least 2 classes in the data, but the "
                 f"data contains only one class: {classes.tolist()}."
             )
+        witnesses = checked_estimators(
+            self.estimators, self.random_state, self.n_jobs, int(self.verbose)
+        )
+        tasks = FitTasks(self, len(witnesses) + 1, part, labels[used])
         fits = cross_fit(
-            checked_estimators(self.estimators, self.random_state, self.n_jobs, int(self.verbose)),
+            witnesses,
             part,
             labels[used],
             cv=self._folds(int(counts.min()), used, len(labels)),
@@ -154,8 +166,10 @@ class NoiseAwareClassifier(
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
             refit=True,
+            tasks=tasks,
         )
-        self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
+        with tasks.task("noise model"):
+            self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
         self.estimators_ = fits.models
         self.classes_ = classes
         found = judge_labels(fits.scores, labels[used], self.noise_, fdr=self.fdr, rows=X)
@@ -163,6 +177,7 @@ class NoiseAwareClassifier(
         self.suspects_: LabelSuspects = found if whole else found.placed(used, X, labels)
         band = 0.0 if self.d is None else 1.0 - 2.0 * float(self.d)
         self.thresholds_ = np.array([-band, band])
+        tasks.end()
         return self
 
     def predict_proba(self, X: Any) -> Array:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from sklearn.utils import check_random_state
 
 from buttress._arrays import Array
 from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.callbacks import FitTasks
 from buttress.noise.core.crossfit import (
+    AroundFold,
     Folds,
     fit_weights,
     held_out_scores,
@@ -89,41 +93,47 @@ def cross_fit(
     n_jobs: int | None = None,
     verbose: int = 0,
     refit: bool = False,
+    tasks: FitTasks | None = None,
 ) -> CrossFit:
     """Held-out scores of every witness; with `refit` the witnesses on all rows too.
 
     The default witnesses hold rows out exactly (leave-one-out, out of bag) when `cv` is a number
-    and there are no groups; everything else is fitted fold by fold.
+    and there are no groups; everything else is fitted fold by fold. A callback of `tasks` that asks
+    for an end leaves the witnesses that are done.
     """
+    tasks = FitTasks(None, len(estimators)) if tasks is None else tasks
     plain = groups is None and isinstance(cv, (int, np.integer))
     exact = plain and all(hasattr(estimator, "fit_held_out") for estimator in estimators)
     folds = [] if exact else make_folds(cv, n_repeats, X, y, groups, random_state)
     tables, models = [], []
     for estimator in estimators:
-        if hasattr(estimator, "fit_held_out"):
-            model = clone(estimator)
+        if tasks.stopped:
+            break
+        at_once = hasattr(estimator, "fit_held_out")
+        name = f"witness {type(estimator).__name__}"
+        with tasks.task(name, n_tasks=0 if at_once else len(folds)) as fits:
+            if at_once:
+                model = clone(estimator)
+                held = None if plain else folds
+                tables.append(model.fit_held_out(X, y, sample_weight=sample_weight, folds=held))
+                models.append(model)
+                continue
             tables.append(
-                model.fit_held_out(
-                    X, y, sample_weight=sample_weight, folds=None if plain else folds
+                machine_scores(
+                    estimator,
+                    X,
+                    y,
+                    folds,
+                    sample_weight=sample_weight,
+                    n_jobs=n_jobs,
+                    verbose=verbose,
+                    around_fold=partial(fits.task, "fold"),
                 )
             )
-            models.append(model)
-            continue
-        tables.append(
-            machine_scores(
-                estimator,
-                X,
-                y,
-                folds,
-                sample_weight=sample_weight,
-                n_jobs=n_jobs,
-                verbose=verbose,
-            )
-        )
-        if refit:
-            weights = fit_weights(estimator, sample_weight)
-            options = {} if weights is None else {"sample_weight": weights}
-            models.append(clone(estimator).fit(X, y, **options))
+            if refit:
+                weights = fit_weights(estimator, sample_weight)
+                options = {} if weights is None else {"sample_weight": weights}
+                models.append(clone(estimator).fit(X, y, **options))
     return CrossFit(joined(tables), models)
 
 
@@ -136,9 +146,15 @@ def machine_scores(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    around_fold: AroundFold = nullcontext,
 ) -> Array:
     """Held-out scores; folds of a machine of this library share one Gram matrix."""
-    options = {"sample_weight": sample_weight, "n_jobs": n_jobs, "verbose": verbose}
+    options: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+        "around_fold": around_fold,
+    }
     if isinstance(estimator, BaseKernelClassifier) and not is_pairwise(estimator):
         gram = _gram(estimator, X, y)
         if gram is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,8 @@ from buttress._arrays import Array, IntArray
 from buttress._progress import progress
 
 Folds: TypeAlias = list[tuple[Any, Any]]
+# Entered while the scores of one fold are waited for.
+AroundFold: TypeAlias = Callable[[], AbstractContextManager[Any]]
 
 # Cross-fits are repeated and averaged while that is cheap: so many rows are fitted in all.
 _ROWS_FOR_REPEATS, _MOST_REPEATS = 5000, 10
@@ -92,6 +95,7 @@ def held_out_scores(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    around_fold: AroundFold = nullcontext,
 ) -> Array:
     """Mean held-out scores of clones, one column (two classes) or one per class.
 
@@ -117,8 +121,9 @@ def held_out_scores(
         fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(one)(train, test) for train, test in folds
         )
-        for (_, test), scores in zip(folds, fits, strict=True):
-            total[test] += scores
+        for _, test in folds:
+            with around_fold():
+                total[test] += next(fits)
             seen[np.arange(len(y))[test]] += 1
             advance(1)
     if (seen == 0).any():

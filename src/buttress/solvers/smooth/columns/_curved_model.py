@@ -31,7 +31,7 @@ _MANY = 8
 # Models up to which matrices are made one by one: the products of pairs do not fit into the cache.
 _FEW = 6
 _KEPT, _IN_PART, _WHOLE = 0, 1, 2
-_AS_THEY_ARE, _FIRST_TURNED = (False, False), (True, False)
+_AS_THEY_ARE, _FIRST_TURNED, _SECOND_TURNED = (False, False), (True, False), (False, True)
 
 
 @inner(fastmath=FAST)
@@ -218,7 +218,7 @@ def _make_packed(
         for j in range(m):
             mean[which[k], j] = matrix[k, j]
     if count > _FEW:
-        single_product(weights, pairs, _AS_THEY_ARE, made, (count, n, size))
+        single_product(weights, pairs, _SECOND_TURNED, made, (count, n, size))
         for k in range(count):
             for j in range(size):
                 packed[which[k], j] = made[k, j]

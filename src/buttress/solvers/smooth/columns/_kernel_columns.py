@@ -61,8 +61,9 @@ _BEFORE, _EARLIER, _LEAST, _SINCE, _DRIFT = range(5)
 # Of what was found out: whether it converged, whether its held-out signs are in doubt, and
 # whether the rounding of its scores shows.
 _CONVERGED, _DOUBTFUL, _STALE_SCORES = range(3)
-# No residuals in double precision.
-_UNKNOWN = np.empty((1, 0))
+# No residuals in double precision, nor sums.
+_UNKNOWN = np.empty((1, 0)), np.empty(0)
+_AS_THEY_ARE = (False, False)
 
 
 class Moves(NamedTuple):
@@ -220,7 +221,7 @@ def _judge(
     return not verdict[_CONVERGED] and iteration - past[_SINCE] < _PATIENCE
 
 
-@compiled(fastmath=FAST)
+@inner(fastmath=FAST)
 def _advance(
     loss: Any,
     matrix: Array,
@@ -237,7 +238,7 @@ def _advance(
     Those that go on become the first of `live`; returns their number.
     """
     count, n, staying = live.size, len(matrix), 0
-    single_product(room.d, matrix, (False, False), moves.P, (count, n, n))
+    single_product(room.d, matrix, _AS_THEY_ARE, moves.P, (count, n, n))
     for k in range(count):
         c = live[k]
         decrement, swing = _move(loss, batch, moves, room, norm, c, k)
@@ -246,6 +247,67 @@ def _advance(
             live[staying] = c
             staying += 1
     return staying
+
+
+@inner()
+def _refresh(
+    matrix: Array, batch: Batch, moves: Moves, room: Room, live: IntArray, every: bool
+) -> None:
+    """Compute scores from coefficients, of `every` column or of those whose rounding shows."""
+    n, count, columns = len(matrix), 0, room.renewed
+    for k in range(live.size):
+        c = live[k]
+        if every or moves.verdict[c, _STALE_SCORES]:
+            columns[count] = c
+            for i in range(n):
+                room.d[count, i] = batch.a[c, i]
+            count += 1
+    if count == 0:
+        return
+    single_product(room.d, matrix, _AS_THEY_ARE, moves.P, (count, n, n))
+    for k in range(count):
+        c = columns[k]
+        scores, fresh, shift = batch.f[c], moves.P[k], np.float32(moves.a0[c])
+        for i in range(n):
+            scores[i] = fresh[i] + shift
+        moves.history[c, _DRIFT] = 0.0
+
+
+@compiled()
+def _run(
+    loss: Any,
+    matrix: Array,
+    low_rank: LowRank,
+    models: CurvedModels,
+    batch: Batch,
+    moves: Moves,
+    room: Room,
+    fit_intercept: bool,
+    exact: tuple[Array, Array],
+    tols: tuple[float, float, bool],
+    max_iter: int,
+) -> None:
+    """Move the columns of a batch until they are solved or given up.
+
+    With residuals in double precision (`exact`, see `find_steps`) the steps are found and none is
+    taken. Both go through this door: another would cost as much compilation as many a loop.
+    """
+    size, a0, norm, rough = batch.lam.size, moves.a0, low_rank.norm, not tols[2]
+    live = np.arange(size)[:size]  # of one type with what is left of it later
+    for iteration in range(max_iter):
+        find_steps(loss, low_rank, models, batch, live, a0, fit_intercept, exact, room)
+        if exact[0].size > 0:
+            return
+        staying = _advance(loss, matrix, norm, batch, moves, room, live, iteration, tols)
+        live = live[:staying]
+        if staying == 0:
+            break
+        # Scores are updated step by step: take rounding out now and then, soon after a start
+        # whose coefficients may have been much larger, and after changes that cancelled.
+        _refresh(matrix, batch, moves, room, live, iteration % _REFRESH == 1)
+    if rough:
+        # A rough solution is where others start; what it came by may have been much larger.
+        _refresh(matrix, batch, moves, room, np.arange(size)[:size], rough)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,34 +336,38 @@ class KernelSystem:
     loss: Any
     fit_intercept: bool
 
-    def find_steps(
+    def run(
         self,
         batch: Batch,
-        at: IntArray,
-        a0: Array,
+        moves: Moves,
         room: Room,
-        exact: Array = _UNKNOWN,
-        total: Array = _UNKNOWN[0],
+        tols: tuple[float, float, bool],
+        max_iter: int,
+        exact: tuple[Array, Array] = _UNKNOWN,
     ) -> None:
-        """See `_model_steps.find_steps`."""
-        parts = (
+        """Move columns until they are solved: see `_run`."""
+        for_loss(_run, self.loss)(
+            self.loss,
+            self.matrix,
             self.low_rank,
             self.models,
             batch,
-            at,
-            a0,
+            moves,
+            room,
             self.fit_intercept,
             exact,
-            total,
-            room,
+            tols,
+            max_iter,
         )
-        for_loss(find_steps, self.loss)(self.loss, *parts)
 
-    def recompute_scores(self, batch: Batch, a0: Array, at: IntArray) -> None:
-        """The scores of the columns `at` from their coefficients and intercepts."""
-        fresh = batch.a[at] @ self.matrix
-        fresh += a0[at, None].astype(np.float32)
-        batch.f[at] = fresh
+    def find_steps(self, batch: Batch, exact: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        """Steps of coefficients and intercepts by the models, and the decreases they promise.
+
+        `exact` are residuals, and sums of the coefficients, in double precision.
+        """
+        room = empty_room(self.low_rank, len(batch.lam))
+        self.run(batch, _new_moves(np.zeros(0), batch.a[:0]), room, (0.0, 0.0, True), 1, exact)
+        return room.d, room.d0, room.promise
 
 
 def solve_kernel_columns(
@@ -333,8 +399,8 @@ def solve_kernel_columns(
     Notes
     -----
     Each iteration costs ``2 n (n + m² / 2 + 3 m)`` operations a column in matrix products, for a
-    leading part of rank m. All of it is in two compiled calls without the interpreter's lock,
-    so that threads hardly wait for each other.
+    leading part of rank m. All of it is one compiled call without the interpreter's lock, so that
+    threads do not wait for each other.
     """
     # Coefficients and scores in single precision, sums in double.
     a, a0, f = start
@@ -343,34 +409,16 @@ def solve_kernel_columns(
     slack = np.where(system.models.source[slot] != slot, np.inf, SLACK)
     batch = Batch(problem, lam, slot, slack, f, a, system.y, system.omega)
     moves, room = _new_moves(a0, a), empty_room(system.low_rank, len(a))
-    tols = tol, certain_tol or 0.0, certain_tol is not None
-    advance, norm = for_loss(_advance, system.loss), system.low_rank.norm
-    live = np.arange(len(a))
-    for iteration in range(max_iter):
-        system.find_steps(batch, live, a0, room)
-        staying = advance(
-            system.loss, system.matrix, norm, batch, moves, room, live, iteration, tols
-        )
-        live = live[:staying]
-        if staying == 0:
-            break
-        # Scores are updated step by step: take rounding out now and then, soon after a start
-        # whose coefficients may have been much larger, and after changes that cancelled.
-        stale = moves.verdict[live, _STALE_SCORES]
-        old = live if iteration % _REFRESH == 1 else live[stale]
-        if len(old) > 0:
-            system.recompute_scores(batch, a0, old)
-            moves.history[old, _DRIFT] = 0.0
-    if certain_tol is None:
-        # A rough solution is where others start; what it came by may have been much larger.
-        system.recompute_scores(batch, a0, np.arange(len(a)))
+    system.run(batch, moves, room, (tol, certain_tol or 0.0, certain_tol is not None), max_iter)
     converged, doubtful = moves.verdict[:, _CONVERGED], moves.verdict[:, _DOUBTFUL]
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
     # and so does an intercept beyond which they cannot be told apart.
     high, low = f.max(axis=1), f.min(axis=1)
     largest = np.maximum(high, -low)
     converged &= ~(ROUNDOFF * largest > high - low)
-    converged &= ~(score_rounding(norm, np.linalg.norm(a, axis=1)) > _ROUNDING * largest)
+    converged &= ~(
+        score_rounding(system.low_rank.norm, np.linalg.norm(a, axis=1)) > _ROUNDING * largest
+    )
     return a, a0, f, moves.iterations, converged, doubtful
 
 

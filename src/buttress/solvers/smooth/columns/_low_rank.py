@@ -26,7 +26,7 @@ class LowRank(NamedTuple):
     ----------
     factor : array of shape (n, m)
         B, by falling eigenvalue.
-    pairs : array of shape (n, m (m + 1) / 2)
+    pairs : array of shape (m (m + 1) / 2, n)
         Products ``B_ij B_ik``, k <= j, row by row of a triangle.
     ranks, next_value : arrays of shape (levels,)
         How many columns of B a model of each level takes, and the first eigenvalue it leaves.
@@ -67,10 +67,10 @@ def leading_part(matrix: Array, rank: int) -> LowRank:
     factor = np.ascontiguousarray(basis.T @ turn)
     m = factor.shape[1]
     ranks = np.array([*(r for r in _RANKS if r < m), m])
-    pairs = np.empty((n, m * (m + 1) // 2), dtype=np.float32)
+    columns, pairs = factor.T.copy(), np.empty((m * (m + 1) // 2, n), dtype=np.float32)
     for j in range(m):
         at = j * (j + 1) // 2
-        np.multiply(factor[:, : j + 1], factor[:, j, None], out=pairs[:, at : at + j + 1])
+        np.multiply(columns[: j + 1], columns[j], out=pairs[at : at + j + 1])
     squares = np.cumsum(factor.astype(np.float64) ** 2, axis=1)
     left = diagonal - squares[:, ranks - 1].T
     return LowRank(

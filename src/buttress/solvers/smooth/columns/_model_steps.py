@@ -1,4 +1,4 @@
-"""Steps of many columns by their models (`_curved_model`), in one compiled call."""
+"""Steps of many columns by their models (`_curved_model`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._compile import FAST, compiled, inner
+from buttress._compile import FAST, inner
 from buttress.solvers.numerics.cholesky import solve_small
 from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._balance import balance_column
@@ -116,7 +116,7 @@ def _balance_few(loss: Any, batch: Batch, at: IntArray, a0: Array, room: Room) -
     return found
 
 
-@compiled()
+@inner()
 def find_steps(
     loss: Any,
     low_rank: LowRank,
@@ -125,8 +125,7 @@ def find_steps(
     at: IntArray,
     a0: Array,
     fit_intercept: bool,
-    exact: Array,
-    total: Array,
+    exact: tuple[Array, Array],
     room: Room,
 ) -> None:
     """Steps of the columns `at` of a batch by their models, which are renewed as needed.
@@ -139,21 +138,22 @@ def find_steps(
     loss : scalars of a loss
     a0 : array of shape (columns,)
         Intercepts; those that no curvature holds are moved, with the scores.
-    exact, total : arrays of shapes (len(at), n) and (len(at),), float64
+    exact : tuple of arrays of shapes (len(at), n) and (len(at),), float64
         Residuals, and sums of the coefficients, where they are known in double precision; empty
         otherwise.
     room : Room
         Gets residuals and steps.
     """
+    residuals, totals = exact
     for attempt in range(2):
         set_rows(loss, low_rank, models, batch, at, room)
-        known = attempt == 1 or exact.size > 0 or not fit_intercept
+        known = attempt == 1 or residuals.size > 0 or not fit_intercept
         if known or not _balance_few(loss, batch, at, a0, room):
             break
-    if exact.size > 0:
+    if residuals.size > 0:
         for k in range(at.size):
             model = models.source[batch.slot[at[k]]]
             left, mine = low_rank.rest[models.level[model]], models.weight[model]
-            room.sums[1, k] = total[k]
-            room.sums[3, k] = _set_exactly(exact[k], left, mine, room.damped[k])
+            room.sums[1, k] = totals[k]
+            room.sums[3, k] = _set_exactly(residuals[k], left, mine, room.damped[k])
     _set_steps(low_rank, models, batch, at, fit_intercept, room)

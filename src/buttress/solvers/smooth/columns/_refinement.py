@@ -14,7 +14,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.smooth.columns._kernel_columns import SLACK, KernelSystem
-from buttress.solvers.smooth.columns._models import Batch, empty_room
+from buttress.solvers.smooth.columns._models import Batch
 from buttress.solvers.smooth.columns._sign_certificate import measured_rate, score_error
 
 _STEPS = 80
@@ -26,10 +26,6 @@ _PRECISE = 1e-12
 _SANE = 1e-2
 # Slope below which errors are no longer seen as a share of it: other losses have slopes of zero.
 _FLAT = 1e-9
-
-
-# Trial points of a search along steps.
-_TRIALS = 2
 # Multiples of steps are no larger.
 _LARGEST = 4.0
 
@@ -95,40 +91,30 @@ class Refinement:
         count, system, single = len(f), self.system, np.float32
         columns = f.astype(single), a.astype(single), system.y, system.omega
         batch = Batch(self.problem, self.lam, self.slot, np.full(count, SLACK), *columns)
-        room = empty_room(system.low_rank, count)
-        system.find_steps(batch, np.arange(count), np.zeros(count), room, q, a.sum(axis=1))
-        return room.d, room.d0, room.promise
+        return system.find_steps(batch, (q, a.sum(axis=1)))
 
-    def plane_minimum(self, f: Array, a: Array, steps: tuple[Any, Any]) -> Array:
-        """Multiples (2, k) of two steps of all columns at which the objectives are least.
+    def plane_minimum(self, f: Array, a: Array, z: Array, steps: tuple[Any, Any]) -> Array:
+        """Multiples (2, k) of two steps at which quadratic models of all objectives are least.
 
-        `steps`, each of shape (3, k, n), are coefficients, their scores, and these with the
-        intercept.
+        `z` are the pulls at the scores `f`; `steps`, each of shape (3, k, n), are coefficients,
+        their scores, and these with the intercept.
         """
         (d, kd, p), (e, ke, q) = steps
-        y, omega, two_lam = self.y, self.omega, 2.0 * self.lam
-        pull = two_lam * np.stack([_dot(kd, a), _dot(ke, a)])
-        penalty = two_lam * np.stack([_dot(d, kd), _dot(d, ke), _dot(e, ke)])
-        p, q, start = p * y, q * y, y * f
-        u, shares = start, np.zeros((2, len(f)))
-        for trial in range(_TRIALS):
-            if trial > 0:
-                u = start + shares[0, :, None] * p
-                u += shares[1, :, None] * q
-            slope = omega * np.asarray(self.loss.derivative(u))
-            bend = omega * np.asarray(self.loss.curvature(u))
-            bent_p = bend * p
-            h11, h12 = _dot(bent_p, p) + penalty[0], _dot(bent_p, q) + penalty[1]
-            bend *= q
-            h22 = _dot(bend, q) + penalty[2]
-            g1 = _dot(p, slope) + pull[0] + penalty[0] * shares[0] + penalty[1] * shares[1]
-            g2 = _dot(q, slope) + pull[1] + penalty[1] * shares[0] + penalty[2] * shares[1]
-            determinant = h11 * h22 - h12 * h12
-            both = determinant > 1e-10 * h11 * h22
-            safe, alone = np.where(both, determinant, 1.0), -g1 / np.where(h11 > 0, h11, 1.0)
-            shares[0] += np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
-            shares[1] += np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
-        return np.clip(shares, -_LARGEST, _LARGEST)
+        two_lam = 2.0 * self.lam
+        bend = self.omega * np.asarray(self.loss.curvature(self.y * f))
+        bent_p = bend * p
+        bend *= q
+        h11 = _dot(bent_p, p) + two_lam * _dot(d, kd)
+        h12 = _dot(bent_p, q) + two_lam * _dot(d, ke)
+        h22 = _dot(bend, q) + two_lam * _dot(e, ke)
+        g1 = _dot(p, z) + two_lam * _dot(kd, a)
+        g2 = _dot(q, z) + two_lam * _dot(ke, a)
+        determinant = h11 * h22 - h12 * h12
+        both = determinant > 1e-10 * h11 * h22
+        safe, alone = np.where(both, determinant, 1.0), -g1 / np.where(h11 > 0, h11, 1.0)
+        first = np.where(both, (h12 * g2 - h22 * g1) / safe, alone)
+        second = np.where(both, (h12 * g1 - h11 * g2) / safe, 0.0)
+        return np.clip([first, second], -_LARGEST, _LARGEST)
 
     def of(self, at: IntArray) -> Refinement:
         """Some of the columns."""
@@ -182,16 +168,18 @@ def refine_columns(
         step = single.astype(np.float64)
         along = step @ task.K
         new = along + d0[:, None]
-        shares = part.plane_minimum(f, a, ((step, along, new), tuple(last)))
+        shares = part.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
         last *= shares[1, :, None]
         for moved, one in zip(last, (step, along, new), strict=True):
             moved += shares[0, :, None] * one
         last0 = shares[0] * d0 + shares[1] * last0
         a, a0, f = a + last[0], a0 + last0, f + last[2]
         decrement = np.maximum(np.abs(_dot(q, new)), promise)
-        past = zip(decrement, before[live], earlier[live], strict=True)
-        rate = np.array([measured_rate(*three) for three in past])
-        pairs = zip(decrement * rate / (1.0 - rate), part.lam, strict=True)
+        # of Python's numbers: one by one they are much faster than NumPy's
+        past = (one.tolist() for one in (decrement, before[live], earlier[live]))
+        rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])
+        left = (decrement * rate / (1.0 - rate)).tolist()
+        pairs = zip(left, part.lam.tolist(), strict=True)
         error = np.array([score_error(*pair, norm) for pair in pairs])
         sizes = np.abs(f)
         held_out = np.where(part.omega == 0.0, sizes, np.inf).min(axis=1)

@@ -24,6 +24,9 @@ _COLUMN_SHARE = 1 / 4
 # Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
 _LEAST_RANK = 96
 _LARGEST_RANK = 96
+# Rows up to which refining columns takes longer in two threads than in one (7.6 ms in one, 11 to 14
+# in two at 460 rows; 9.4 and 7.3 at 2130).
+_INTERPRETED = 1000
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
 
@@ -110,7 +113,8 @@ class KernelColumns:
     ) -> Refined:
         """Bring columns from near a solution to double precision."""
         slot = self._slots(problem, index)
-        shares = _shares(problem, self.n_threads)
+        # With few rows it is the interpreter that is busy, and a second thread is in its way.
+        shares = _shares(problem, self.n_threads if self.size > _INTERPRETED else 1)
 
         def run(part: int) -> Refined:
             mine = shares[part]
