@@ -7,9 +7,14 @@ its default correction (Bonferroni-Holm) and its fixed sequence, on 50 threshold
 probability. With flipped labels the bound is asked for on the true labels. "start known" is the
 ceiling of such tests: all rows, a start read off the distribution itself. Needs mapie.
 
+--violations draws this classifier and its rows many times and counts broken promises, --estimated
+compares rates that are known with rates that are estimated; both know the error of a band exactly.
+
 Finished draws are kept in results/target_risk_cells.jsonl.
 
     python benchmarks/target_risk.py [--quick] [--draws N] [--fresh] [--docs]
+    python benchmarks/target_risk.py --violations --draws 1000 [--docs]
+    python benchmarks/target_risk.py --estimated --draws 8 [--docs]
 """
 
 from __future__ import annotations
@@ -103,6 +108,69 @@ def answered_from_known_start(model: Any, X: Any, y: Any, X_new: Any, rate: floa
     return sure > certify_risk(seen, plan, TARGET, CONFIDENCE).threshold
 
 
+def known_rates(rate: float) -> dict[str, tuple[float, float]]:
+    return {"rate known": (rate, rate), "rate known to .01": (rate - 0.01, rate + 0.01)}
+
+
+def promised(model: Any, X: Any, y: Any, noise: Any, seed: int) -> ChowRejector:
+    """Chow's rule around the fitted model, with the promise tested on rows it has not seen."""
+    chow = ChowRejector(FrozenEstimator(model), target_risk=TARGET, confidence=CONFIDENCE)
+    return chow.set_params(noise_rates=noise, random_state=seed).fit(X, y)
+
+
+def coverage_and_error(chow: ChowRejector) -> tuple[float, float]:
+    """Of the band of a linear model, exactly: its scores are normal in either class."""
+    linear, end = chow.estimator_.estimator, chow.risk_certificate_.threshold
+    if not chow.risk_certificate_.certified:
+        return 0.0, 0.0
+    # the band is one of 2 p - 1, the tangent of half the score
+    ends = np.array([-1.0, 1.0]) * 2.0 * np.arctanh(end)
+    shift, spread = SHIFT * linear.coef_[0, 0], float(np.linalg.norm(linear.coef_))
+    low, high = (stats.norm(linear.intercept_[0] + sign * shift, spread) for sign in (-1.0, 1.0))
+    wrong = 0.5 * (low.sf(ends[1]) + high.cdf(ends[0]))
+    right = 0.5 * (low.cdf(ends[0]) + high.sf(ends[1]))
+    return float(wrong + right), float(wrong / (wrong + right))
+
+
+def exact_draws(what: str, n: int, rate: float, first: int, last: int) -> dict[str, float]:
+    """Mean coverage and share of broken promises of the draws `first` to `last`."""
+    rules: dict[str, Any] = known_rates(rate) if rate else {"clean labels": None}
+    if what == "estimated":
+        rules = {"rate known": (rate, rate), "rate estimated": "estimate"}
+    found: dict[str, list[float]] = {}
+    for seed in range(first, last):
+        X, y = rows(n + 1000, seed)
+        given = flip_labels(y, rate, random_state=seed) if rate else y
+        model = LogisticRegression().fit(X[:1000], given[:1000])
+        for label, noise in rules.items():
+            chow = promised(model, X[1000:], given[1000:], noise, seed)
+            coverage, error = coverage_and_error(chow)
+            found.setdefault(f"{label}/coverage", []).append(coverage)
+            found.setdefault(f"{label}/promise broken", []).append(float(error > TARGET))
+    return {key: float(np.mean(values)) for key, values in found.items()}
+
+
+def exact_table(what: str, cells: Cells, draws: int, docs: bool) -> None:
+    """Many draws, a block of them at a time."""
+    block = min(draws, 4 if what == "estimated" else 100)
+    table = []
+    wanted = [(0.0, 300), (0.0, 1000), (0.0, 3000), (0.1, 1000)]
+    if what == "estimated":
+        wanted = [(0.1, 1000), (0.1, 3000), (0.1, 10_000)]
+    for rate, n in wanted:
+        starts = range(0, draws, block)
+        keys = [(what, n, rate, first, min(first + block, draws)) for first in starts]
+        found = [cells.get(key, exact_draws) for key in keys]
+        counts = [key[4] - key[3] for key in keys]
+        for label in dict.fromkeys(key.split("/")[0] for key in found[0]):
+            line: dict[str, Any] = {"n": n, "labels flipped": f"{rate:.0%}", "rule": label}
+            for column in ("coverage", "promise broken"):
+                values = [one[f"{label}/{column}"] for one in found]
+                line[column] = f"{np.average(values, weights=counts):.3f}"
+            table.append(line)
+    report(f"target_risk_{what}", table, docs=docs, draws=draws, ideal=ideal_coverage())
+
+
 def draw(n: int, rate: float, seed: int) -> dict[str, float]:
     """Coverage and whether the promise is broken, of every method."""
     X, y = rows(n + 1000, seed)
@@ -120,15 +188,9 @@ def draw(n: int, rate: float, seed: int) -> dict[str, float]:
     kept["start known"] = answered_from_known_start(model, X, given, X_new, rate)
     intervals: dict[str, Any] = {"buttress": None}
     if rate:
-        intervals |= {
-            "buttress, rate known": (rate, rate),
-            "buttress, rate known to .01": (rate - 0.01, rate + 0.01),
-            "buttress, rate estimated": "estimate",
-        }
+        intervals |= {f"buttress, {label}": limits for label, limits in known_rates(rate).items()}
     for label, noise in intervals.items():
-        chow = ChowRejector(FrozenEstimator(model), target_risk=TARGET, confidence=CONFIDENCE)
-        chow.set_params(noise_rates=noise, random_state=seed).fit(X, given)
-        kept[label] = ~chow.reject(X_new)
+        kept[label] = ~promised(model, X, given, noise, seed).reject(X_new)
     found = {}
     for label, answered in kept.items():
         found[f"{label}/coverage"] = float(answered.mean())
@@ -137,17 +199,8 @@ def draw(n: int, rate: float, seed: int) -> dict[str, float]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="five draws")
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--fresh", action="store_true", help="forget the cells of earlier runs")
-    parser.add_argument("--docs", action="store_true", help="write the documentation's table")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
-    draws = 5 if given.quick else given.draws
-    cells = Cells("target_risk", given.fresh)
+def compared(cells: Cells, draws: int, docs: bool) -> None:
+    """Every method on the same rows."""
     table = []
     for rate in (0.0, 0.1):
         for n in (300, 1000, 3000, 10_000):
@@ -166,7 +219,27 @@ def main() -> None:
                         "promise broken": f"{broken:.3f}",
                     }
                 )
-    report("target_risk", table, docs=given.docs, draws=draws, ideal=ideal_coverage())
+    report("target_risk", table, docs=docs, draws=draws, ideal=ideal_coverage())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="five draws")
+    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--fresh", action="store_true", help="forget the cells of earlier runs")
+    parser.add_argument("--docs", action="store_true", help="write the documentation's table")
+    parser.add_argument("--violations", action="store_true", help="many draws, one classifier")
+    parser.add_argument("--estimated", action="store_true", help="rates known and estimated")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    draws = 5 if given.quick else given.draws
+    cells = Cells("target_risk", given.fresh)
+    exact = [what for what in ("violations", "estimated") if getattr(given, what)]
+    for what in exact:
+        exact_table(what, cells, draws, given.docs)
+    if not exact:
+        compared(cells, draws, given.docs)
 
 
 if __name__ == "__main__":

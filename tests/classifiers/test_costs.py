@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_moons
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from buttress import (
     ChowRejector,
@@ -14,6 +17,7 @@ from buttress import (
     DoubleRampClassifier,
     DoubleRampClassifierCV,
     GeneralizedHingeClassifier,
+    NoiseAwareClassifier,
 )
 from buttress.classifiers._cost_hinges import double_cost_hinges, generalized_cost_hinges
 from buttress.classifiers.costs import (
@@ -98,6 +102,65 @@ def test_whether_refusing_can_pay(costs, pays):
     assert brute == pays
     low, high = probability_band(costs)
     assert (low < high) == pays
+
+
+class Drawn(ClassifierMixin, BaseEstimator):
+    """Probabilities of the second class with a spread; the only feature is their mean."""
+
+    spread = (-0.04, -0.01, 0.0, 0.01, 0.04)
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.mean(list(self.predict_proba_draws(X)), axis=0)
+
+    def predict_proba_draws(self, X):
+        for shift in self.spread:
+            p = np.clip(X[:, 0] + shift, 0.0, 1.0)
+            yield np.column_stack([1 - p, p])
+
+
+def test_an_answer_must_be_worth_its_risk_under_most_draws():
+    X = np.linspace(0.0, 1.0, 201)[:, None]
+    y = (X[:, 0] > 0.5).astype(int)
+    models = (
+        Drawn(),
+        make_pipeline(FunctionTransformer(), Drawn()),
+        FrozenEstimator(make_pipeline(FunctionTransformer(), Drawn()).fit(X, y)),
+    )
+    costs = np.asarray(CREDIT, dtype=float)
+    draws = list(Drawn().predict_proba_draws(X))
+    expected = np.mean(draws, axis=0) @ costs
+    answer = expected[:, :2].argmin(axis=1)
+    by_mean = expected[:, 2] <= expected[:, :2].min(axis=1)
+    paid = np.array([p @ costs for p in draws])
+    share = (paid[:, np.arange(len(X)), answer] < paid[:, :, 2]).mean(axis=0)
+    for confidence in (0.3, 0.7, 0.9):
+        wanted = by_mean | (share < confidence)
+        for inner in models:
+            model = ChowRejector(inner, costs=costs, confidence=confidence).fit(X, y)
+            np.testing.assert_array_equal(model.reject(X), wanted)
+            np.testing.assert_array_equal(model.predict(X), answer)
+        assert (wanted == by_mean).all() == (confidence == 0.3)
+    with pytest.raises(ValueError, match="confidence"):
+        ChowRejector(Drawn(), costs=costs, confidence=1.5).fit(X, y)
+
+
+def test_draws_of_the_noise_average_to_its_probabilities():
+    X, y = make_moons(120, noise=0.3, random_state=0)
+    inner = NoiseAwareClassifier(LogisticRegression(), n_repeats=1, random_state=0)
+    model = ChowRejector(inner, costs=CREDIT).fit(X, y)
+    draws = list(model.estimator_.predict_proba_draws(X))
+    np.testing.assert_allclose(np.mean(draws, axis=0), model.predict_proba(X), atol=1e-12)
+    expected = model.predict_proba(X) @ np.asarray(CREDIT, dtype=float)
+    by_mean = expected[:, 2] <= expected[:, :2].min(axis=1)
+    assert (model.reject(X) >= by_mean).all()
+    assert model.reject(X).sum() > by_mean.sum()
+    refusing_nothing = [[0, 1, 3.0], [1, 0, 3.0]]
+    with pytest.warns(UserWarning, match="never pays"):
+        assert not ChowRejector(inner, costs=refusing_nothing).fit(X, y).reject(X).any()
 
 
 def test_costs_that_decide_everything_are_said():

@@ -291,6 +291,10 @@ def test_costs():
         costs = [[0.0, 1.0, pays], [5.0, 0.0, pays]]
         answers = to_six_digits(buttress.ChowRejector(LOGISTIC, costs=costs).fit(X, Y))
         assert answers["reject"].any() == (pays < 1)
+    inner = buttress.NoiseAwareClassifier(LOGISTIC, n_repeats=1, random_state=0)
+    costs = [[0.0, 1.0, 0.2], [5.0, 0.0, 0.2]]
+    with pytest.raises(ValueError, match="ask every draw of the noise model"):
+        to_onnx(buttress.ChowRejector(inner, costs=costs).fit(X, Y))
 
 
 @pytest.mark.parametrize("labels", [Y, Y3], ids=["two classes", "three classes"])

@@ -173,6 +173,40 @@ def test_the_promise_on_true_labels_is_kept():
     assert coverage > 0.1
 
 
+def test_rates_that_are_drawn_enter_by_their_mean_p_value():
+    counts = np.array([120, 180])
+    one = LabelErrors.drawn(np.array([[0.1, 0.1]]))
+    known = LabelErrors.symmetric(0.1, 0.1)
+    for errors in (20, 40, 80):
+        expected = known.true_error_bound(errors, counts, 0.1)
+        assert one.true_error_bound(errors, counts, 0.1) == pytest.approx(expected, abs=1e-6)
+    draws = np.random.default_rng(0).uniform(0.05, 0.2, size=(50, 2))
+    some = LabelErrors.drawn(draws)
+    bound = some.true_error_bound(45, counts, 0.1)
+    share = counts / counts.sum()
+    p_values = [stats.binom.cdf(45, 300, r @ share + bound * (1 - r.sum())) for r in draws]
+    assert np.mean(p_values) == pytest.approx(0.1, abs=1e-4)
+    # less is open, less is to be feared; and more than if the rates were known
+    assert some.narrowed(0.5).true_error_bound(45, counts, 0.1) < bound
+    assert some.middle.true_error_bound(45, counts, 0.1) < bound
+    assert some.true_error_bound(0, counts, 0.1) == 0.0
+
+
+def test_the_promise_is_kept_when_the_rate_is_uncertain():
+    broken, coverage = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rate, spread = 0.1, 0.01
+        seen = rate + spread * rng.normal()
+        draws = np.clip(seen + spread * rng.normal(size=(100, 1)), 0.0, 0.49) * np.ones(2)
+        found = promise(seed, 1500, 0.1, rates=(rate, rate), noise=LabelErrors.drawn(draws))
+        broken.append(found.certified and true_error(found.threshold) > 0.1)
+        coverage.append(found.coverage)
+    assert np.mean(broken) <= 0.2  # allowed .1, standard error .04
+    sure = violations(60, 1500, 0.1, rates=(0.1, 0.1), noise=LabelErrors.symmetric(0.1, 0.1))
+    assert 0.5 * sure[1] < np.mean(coverage) < sure[1]
+
+
 def test_the_best_of_many_thresholds_would_break_the_promise():
     """The weakened statement fails: here every threshold has an error just above the target."""
     rng, kept = np.random.default_rng(0), np.arange(50, 1001, 50)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
-from buttress.classifiers.costs import cheapest_decisions, probability_band, usable_costs
+from buttress.classifiers.costs import decided_by_cost, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.classifiers.refusal_reasons import Surroundings
@@ -57,8 +57,10 @@ class ChowRejector(
         Instead of `d`: ``costs[j, k]`` is paid for answering ``classes_[k]`` on a row of
         ``classes_[j]``, and the last column for not answering it. The decision of smallest
         expected cost is taken, and `predict` names the cheapest answer, which need not be the
-        most probable one. It is an error when refusing would be right for every row, and a
-        warning says when it never is.
+        most probable one. Around a `NoiseAwareClassifier` (or any with
+        ``predict_proba_draws``) an answer must moreover be cheaper than none with probability
+        `confidence` over what is not known about the noise. It is an error when refusing would
+        be right for every row, and a warning says when it never is.
     calibration : {"auto", "sigmoid", "isotonic"} or None, default="auto"
         How scores become probabilities, by cross-fitting (``CalibratedClassifierCV``). None
         takes ``predict_proba`` as it is; "auto" does so where the estimator has one and uses
@@ -78,7 +80,8 @@ class ChowRejector(
         says how many more rows would be needed. With more than two classes the band is one for
         the distance of the two largest probabilities. Weights do not enter.
     confidence : float in (0, 1), default=0.9
-        Probability with which the promise of `target_risk` is kept.
+        Probability with which the promise of `target_risk` is kept, and with which an answer
+        must be worth its risk where `costs` meet probabilities that are drawn.
     certify_on : {"held_out", "folds"}, default="held_out"
         "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
         which is exact. "folds" trains on all rows and tests on what models of five folds say of
@@ -88,8 +91,8 @@ class ChowRejector(
     noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
         belong to each class): `target_risk` is then promised for the true labels. "estimate"
-        reads lower limits off all rows by `buttress.noise`, and half of ``1 - confidence`` is kept
-        for them; the promise then rests on that model too.
+        takes the rates, with what the labels leave open about them, from `buttress.noise`; the
+        promise then rests on that model too.
     novelty : float in (0, 1), optional
         Also refuse rows that are farther from the training rows than all but this share of
         them is from the others: mean distance to the five nearest, features standardised. The
@@ -106,7 +109,8 @@ class ChowRejector(
         The labels.
     thresholds_ : ndarray of shape (2,) or (n_classes, 2)
         The band on the scale of `decision_function`: ``(2d - 1, 1 - 2d)``. With `costs` it need
-        not be symmetric, and with more than two classes there is none (NaN).
+        not be symmetric (rows outside it are refused too where probabilities are drawn), and
+        with more than two classes there is none (NaN).
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.
@@ -199,6 +203,7 @@ class ChowRejector(
                 )
         check_cv(self.cv)  # also where no calibration needs it
         self._check_coverage()
+        check_number("confidence", self.confidence, "(0, 1)")
         if self.costs is not None and (self.target_coverage, self.target_risk) != (None, None):
             raise ValueError(
                 "costs cannot be combined with target_coverage or target_risk: each of them sets "
@@ -302,7 +307,8 @@ class ChowRejector(
     def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)
         if self.costs is not None:
-            answer, refused = cheapest_decisions(p, np.asarray(self.costs, dtype=np.float64))
+            costs = np.asarray(self.costs, dtype=np.float64)
+            answer, refused = decided_by_cost(self.estimator_, X, p, costs, self.confidence)
             return np.asarray(self.classes_[answer]), refused
         labels = np.asarray(self.classes_[p.argmax(axis=1)])
         if self.target_coverage is not None or self.target_risk is not None:

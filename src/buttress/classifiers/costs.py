@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.metrics.cost_risk import checked_costs
@@ -109,6 +112,81 @@ def cheapest_decisions(probabilities: Array, costs: Array) -> tuple[IntArray, Bo
     if not refusing_can_pay(costs):
         return answer, np.zeros(len(answer), dtype=bool)
     return answer, np.asarray(expected[:, -1] <= expected[:, :-1].min(axis=1))
+
+
+def doubtful_answers(
+    answer: IntArray, draws: Iterable[Array], costs: Array, confidence: float
+) -> BoolArray:
+    """Answers that are cheaper than refusing under too few draws of the probabilities.
+
+    Parameters
+    ----------
+    answer : integer array of shape (n,)
+        The answer of every row.
+    draws : iterable of arrays of shape (n, n_classes)
+        Equally likely probabilities of the classes.
+    costs : array of shape (n_classes, n_classes + 1)
+    confidence : float
+        Share of the draws that must agree that the answer is worth its risk.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 0.4], [5.0, 0.0, 0.4]])
+    >>> draws = [np.array([[1 - p, p], [0.97, 0.03]]) for p in (0.02, 0.05, 0.09)]
+    >>> doubtful_answers(np.array([0, 0]), draws, costs, 0.9)
+    array([ True, False])
+    """
+    cheaper = np.zeros(len(answer))
+    count = 0
+    for p in draws:
+        expected = p @ costs
+        cheaper += expected[np.arange(len(answer)), answer] < expected[:, -1]
+        count += 1
+    return np.asarray(cheaper < confidence * count)
+
+
+def has_probability_draws(model: Any) -> bool:
+    """Whether a classifier, or the last step of a pipeline, knows how sure its numbers are.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> has_probability_draws(LogisticRegression())
+    False
+    """
+    model = _unfrozen(model)
+    return hasattr(model[-1] if isinstance(model, Pipeline) else model, "predict_proba_draws")
+
+
+def decided_by_cost(
+    model: Any, X: Any, probabilities: Array, costs: Array, confidence: float
+) -> tuple[IntArray, BoolArray]:
+    """The cheapest decisions; answers only where draws of the probabilities, if any, agree.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Its draws are asked where it has some.
+    X : array-like of shape (n, n_features)
+    probabilities : array of shape (n, n_classes)
+        Of the rows, by `model`.
+    costs : array of shape (n_classes, n_classes + 1)
+    confidence : float
+        Share of the draws under which an answer must be cheaper than none.
+    """
+    answer, refused = cheapest_decisions(probabilities, costs)
+    if not (has_probability_draws(model) and refusing_can_pay(costs)):
+        return answer, refused
+    model = _unfrozen(model)
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
+    return answer, refused | doubtful_answers(
+        answer, model.predict_proba_draws(X), costs, confidence
+    )
+
+
+def _unfrozen(model: Any) -> Any:
+    return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
 def probability_band(costs: Array) -> tuple[float, float]:

@@ -50,8 +50,8 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
     noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
         Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
         belong to each class): `target_risk` is then promised for the true labels. "estimate"
-        reads the limits off the folds of the training rows by `buttress.noise`, and half of
-        ``1 - confidence`` is kept for them.
+        takes the rates, with what the labels leave open about them, from `buttress.noise`; the
+        promise then rests on that model too.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).

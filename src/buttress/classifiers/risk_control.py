@@ -112,7 +112,9 @@ class RiskControlMixin:
         refit.train(train)
         n_folds = _CROSS_FOLDS if cross else START_FOLDS
         folded = self._out_of_fold(refit, train, np.searchsorted(classes, y[train]), n_folds)
-        noise, confidence = self._believed_noise(folded, y[train])
+        # where the sequence starts needs a rate, not which class has it: a fifth of the time
+        noise = self._believed_noise(folded, y[train], "auto" if cross else "uniform")
+        confidence = float(self.confidence)
         target, level = float(self.target_risk or 0.0), 1.0 - confidence
         others = self._calibration_rows(folded, y[train], noise)
         if cross:
@@ -121,13 +123,13 @@ class RiskControlMixin:
             plan = plan_thresholds(others, target, level, len(held))
             scores = refit.scores(held)
             if isinstance(self.noise_rates, str):
-                # what fails is counted for the rates and for the test apart, so that both may use
-                # the same rows; only the plan must not
+                # rates from the rows of the test too, where chance moves them and the errors the
+                # same way; only the plan must not know these labels
                 pooled = np.concatenate([folded, scores]), np.concatenate([y[train], y[held]])
-                noise, _ = self._believed_noise(*pooled)
+                noise = self._believed_noise(*pooled)
             seen = self._calibration_rows(scores, y[held], noise)
         certificate = certify_risk(seen, plan, target, confidence, self.certify_on)
-        self._set_promised_band(replace(certificate, confidence=float(self.confidence)))
+        self._set_promised_band(certificate)
 
     def _out_of_fold(self, refit: Refit, rows: IntArray, codes: IntArray, n_folds: int) -> Array:
         """What models trained on the other folds say of every row."""
@@ -141,18 +143,16 @@ class RiskControlMixin:
             scores[test] = part
         return scores
 
-    def _believed_noise(self, scores: Array, y: NDArray[Any]) -> tuple[LabelErrors | None, float]:
-        """Limits of the noise rates, and the confidence that is left for the test.
-
-        Where the rates are estimated, half of the allowed failure goes to their lower limits: a
-        larger rate makes the true error smaller.
-        """
-        confidence = float(self.confidence)
+    def _believed_noise(
+        self, scores: Array, y: NDArray[Any], kind: str = "auto"
+    ) -> LabelErrors | None:
+        """What is known of the noise rates: limits, or draws of an estimate's posterior."""
         if isinstance(self.noise_rates, str):
-            spent = 0.5 * (1.0 - confidence)
-            fitted = fit_label_noise(self._noise_scores(scores), y)
-            return _estimated_errors(fitted, spent), 1.0 - spent
-        return label_errors(self.noise_rates, len(self.classes_)), confidence
+            fitted = fit_label_noise(self._noise_scores(scores), y, rates=kind)
+            diagonal = np.diagonal(fitted.transition_draws, axis1=1, axis2=2)
+            rates = np.clip(1.0 - diagonal, 0.0, 0.49)
+            return LabelErrors.drawn(rates)
+        return label_errors(self.noise_rates, len(self.classes_))
 
     def _noise_scores(self, scores: Array) -> Array:
         """Scores on the scale on which the noise model's curve is logistic."""
@@ -274,17 +274,6 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
             f"pair for each of the {n_classes} classes."
         )
     return LabelErrors(given[:, 0].copy(), given[:, 1].copy())
-
-
-def _estimated_errors(fitted: LabelNoise, spent: float) -> LabelErrors:
-    """One-sided limits of the rates that fail together with probability `spent`."""
-    rates = np.clip(1.0 - np.diagonal(fitted.transition_draws, axis1=1, axis2=2), 0.0, 0.49)
-    if fitted.kind == "uniform":
-        low, high = np.quantile(rates[:, 0], [spent, 1.0 - spent])
-        return LabelErrors.symmetric(float(low), float(high), rates.shape[1])
-    share = spent / rates.shape[1]
-    low, high = np.quantile(rates, [share, 1.0 - share], axis=0)
-    return LabelErrors(np.asarray(low), np.asarray(high))
 
 
 def _plan_without_labels(rows: CalibrationRows, target: float, level: float) -> ThresholdPlan:

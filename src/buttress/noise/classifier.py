@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -190,12 +191,22 @@ class NoiseAwareClassifier(
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        if self._as_table(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        else:
-            X = validate_data(self, X, reset=False, **self._row_checks())
-        return self.noise_.clean_proba(stacked_scores(self.estimators_, X, self.classes_))
+        return self.noise_.clean_proba(self._witnessed(X))
+
+    def predict_proba_draws(self, X: Any) -> Iterator[Array]:
+        """P(true class) of every row under one draw of rates and curve after the other.
+
+        Their mean is `predict_proba`; their spread is what the labels leave open about the noise.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+        """
+        yield from self.noise_.clean_proba_draws(self._witnessed(X))
 
     def decision_function(self, X: Any) -> Array:
         """``P(second class) - P(first class)``, or ``2 P - 1`` of every class.
@@ -210,6 +221,15 @@ class NoiseAwareClassifier(
         """
         p = self.predict_proba(X)
         return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else 2.0 * p - 1.0)
+
+    def _witnessed(self, X: Any) -> Array:
+        """What the witnesses say of new rows."""
+        check_is_fitted(self)
+        if self._as_table(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=False, **self._row_checks())
+        return stacked_scores(self.estimators_, X, self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "noise_")

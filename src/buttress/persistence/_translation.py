@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.classifiers.chow import ChowRejector
-from buttress.classifiers.costs import refusing_can_pay
+from buttress.classifiers.costs import has_probability_draws, refusing_can_pay
 from buttress.classifiers.group_bands import GroupwiseRejector
 from buttress.classifiers.two_stage import TwoStageRejector
 from buttress.noise import NoiseAwareClassifier
@@ -104,6 +104,12 @@ def _chow(builder: Builder, model: ChowRejector, rows: str) -> Answers:
     proba = probabilities(builder, model, rows)
     answers = _by_probabilities(builder, model, proba)
     if model.costs is not None:
+        if has_probability_draws(model.estimator_):
+            raise ValueError(
+                "ChowRejector(costs=...) around a NoiseAwareClassifier cannot be exported: its "
+                "refusals ask every draw of the noise model. Export estimator_ and take the "
+                "cheapest decision of its probabilities."
+            )
         costs = np.asarray(model.costs, dtype=np.float64)
         k = len(answers.classes)
         gains = builder.affine(proba, -costs[:, :-1].T, np.zeros(k))

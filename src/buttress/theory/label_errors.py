@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from scipy.special import bdtr
 
 from buttress._arrays import Array, IntArray
 from buttress.theory.binomial import binomial_upper
@@ -13,6 +14,8 @@ from buttress.theory.binomial import binomial_upper
 # Of the failure probability, what the interval of the shares of the answers may use. Rates that
 # differ by .1 move the bound by a tenth of the error of a share, so little suffices.
 _SHARE_LEVEL = 0.1
+# Of a bound that is found by bisection, and given from above.
+_PRECISION = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,9 @@ class LabelErrors:
         carries another label. It must not depend on the row otherwise.
     tied : bool
         Whether the rates of all classes are known to be equal.
+    draws : array of shape (n_draws, n_classes), optional
+        Equally probable rates, as those of a posterior, instead of an interval of which nothing
+        else is known: bounds then fail with the stated probability over rows and rates together.
 
     Examples
     --------
@@ -36,6 +42,7 @@ class LabelErrors:
     low: Array
     high: Array
     tied: bool = False
+    draws: Array | None = None
 
     def __post_init__(self) -> None:
         if self.low.shape != self.high.shape or self.low.ndim != 1 or len(self.low) < 2:
@@ -57,10 +64,22 @@ class LabelErrors:
         """One rate, the same for every class, in an interval."""
         return cls(np.full(n_classes, float(low)), np.full(n_classes, float(high)), tied=True)
 
+    @classmethod
+    def drawn(cls, draws: Array) -> LabelErrors:
+        """Rates of which equally probable values are known; the limits are the extreme ones."""
+        return cls(draws.min(axis=0), draws.max(axis=0), draws=draws)
+
+    def narrowed(self, factor: float) -> LabelErrors:
+        """The same with all draws nearer to their mean, as more rows would leave them."""
+        if self.draws is None:
+            return self
+        mean = self.draws.mean(axis=0)
+        return LabelErrors.drawn(mean + factor * (self.draws - mean))
+
     @property
     def middle(self) -> LabelErrors:
-        """The middle of the intervals, taken as known."""
-        middle = 0.5 * (self.low + self.high)
+        """The middle of the intervals, or the mean of the draws, taken as known."""
+        middle = 0.5 * (self.low + self.high) if self.draws is None else self.draws.mean(axis=0)
         return LabelErrors(middle, middle, tied=self.tied)
 
     def true_error(self, observed: float, shares: Array) -> float:
@@ -105,6 +124,8 @@ class LabelErrors:
         n = int(answers.sum())
         if n == 0:
             return 1.0
+        if self.draws is not None:
+            return self._averaged_bound(errors, answers / n, n, level)
         # the shares matter only where the rates may differ between the classes
         alike = self.tied or bool(np.ptp(np.concatenate([self.low, self.high])) == 0.0)
         if alike:
@@ -118,3 +139,26 @@ class LabelErrors:
         high = binomial_upper(int(answers[1]), n, spent / 2.0)
         low = 1.0 - binomial_upper(int(answers[0]), n, spent / 2.0)
         return max(self.true_error(observed, np.array([1.0 - s, s])) for s in (low, high))
+
+    def _averaged_bound(self, errors: int, shares: Array, n: int, level: float) -> float:
+        """The largest error at which so few errors have the mean probability `level`.
+
+        Given the rates and the classes answered, an error e on true labels makes the given ones
+        differ with probability ``sum shares r + e (1 - r_0 - r_1)`` at least on average, and the
+        lower tail of such a count is no heavier than the binomial one of the same mean
+        (Hoeffding 1956): the binomial probability of so few is a p-value. Its mean over the rates
+        is one for rows and rates drawn together.
+        """
+        assert self.draws is not None
+        expected = self.draws @ shares
+        room = 1.0 - np.sort(self.draws, axis=1)[:, -2:].sum(axis=1)
+        low, high = 0.0, 1.0
+        if np.mean(bdtr(errors, n, expected)) < level:
+            return 0.0
+        while high - low > _PRECISION:
+            e = 0.5 * (low + high)
+            if np.mean(bdtr(errors, n, np.minimum(expected + e * room, 1.0))) < level:
+                high = e
+            else:
+                low = e
+        return high

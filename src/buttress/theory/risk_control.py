@@ -334,11 +334,13 @@ def _needed(rows: CalibrationRows, kept: BoolArray, target: float, level: float)
         return rows_needed(target, rows.error(kept), level)
     n = size = int(kept.sum())
     share, answers = float(rows.wrong[kept].mean()), rows._answers(kept) / n
-    if rows.noise.true_error(share, answers) >= target:
+    settled = rows.noise if rows.noise.draws is None else rows.noise.middle
+    if settled.true_error(share, answers) >= target:
         return None
     while size < MOST_ROWS:
         counts = np.round(answers * size).astype(int)
-        if rows.noise.true_error_bound(math.ceil(share * size), counts, level) <= target:
+        noise = rows.noise.narrowed(math.sqrt(n / size))
+        if noise.true_error_bound(math.ceil(share * size), counts, level) <= target:
             return size
         size = math.ceil(1.25 * size)
     return None
