@@ -57,7 +57,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
             yield file
         return
     part = Part(path)
-    with _naming(path, _NO_ROOM):
+    with naming(path, _NO_ROOM):
         try:
             with os.fdopen(part.descriptor, mode, encoding=encoding, closefd=False) as file:
                 yield file
@@ -104,7 +104,7 @@ class Part:
 
     def publish(self) -> None:
         """Put what was written on disk, and then in the target's place."""
-        with _naming(self.shown):
+        with naming(self.shown):
             os.fsync(self.descriptor)
             os.chmod(self.name, _permissions(self.target))
             if os.name == "nt":  # where an open file cannot be renamed
@@ -290,7 +290,7 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _naming(path: str | os.PathLike[str], only: set[int] | None = None) -> Iterator[None]:
+def naming(path: str | os.PathLike[str], only: set[int] | None = None) -> Iterator[None]:
     """An error of the disk says which file it concerns."""
     try:
         yield

@@ -7,6 +7,7 @@ import warnings
 import pytest
 import typer
 
+from buttress.cli import main
 from buttress.cli._inputs import read_data
 from buttress.tables import TableError
 
@@ -66,3 +67,28 @@ def test_a_misspelt_column_is_suggested(tmp_path):
     ):
         with pytest.raises((typer.BadParameter, TableError), match=said):
             read_data(path, **words)
+
+
+@pytest.mark.parametrize("words", [["suspects"], ["convert", "out.svm"], ["compare"]])
+def test_decimal_commas_are_refused_wherever_labels_are_judged(
+    tmp_path, monkeypatch, capsys, words
+):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i},5;{i},{i};{'np'[i % 2]}\n" for i in range(1, 41))
+    (tmp_path / "odd.csv").write_text("a;b;y\n" + rows)
+    assert main([words[0], "odd.csv", *words[1:], "-t", "y"]) == 2
+    assert "--decimal ," in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["odd.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["warm-up", "rmp"], "ramp"),
+        (["reproduce", "lhs-tabl2"], "lhs-table2"),
+        (["datasets", "fetch", "sonarr"], "sonar"),
+    ],
+)
+def test_a_misspelt_name_is_suggested(capsys, words, meant):
+    assert main(words) == 2
+    assert f"did you mean {meant!r}?" in capsys.readouterr().err

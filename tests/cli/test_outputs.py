@@ -199,3 +199,27 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
         file.write(b"x")
     assert caught.value.filename == str(tmp_path / "f")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
+def test_a_stream_that_meets_a_full_disk_names_its_file(tmp_path):
+    rows = "".join(f"{i % 7},{i % 2}\n" for i in range(600))
+    (tmp_path / "rows.csv").write_text("a,label\n" + rows)
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from buttress.tables.stream import Lines\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "from pathlib import Path\n"
+        "lines = Lines(Path(sys.argv[1]))\n"
+        "lines.write(['first'])\n"
+        "try:\n"
+        "    lines.write(['x' * 200])\n"
+        "except OSError as error:\n"
+        "    print(error.filename)\n"
+    )
+    out = tmp_path / "out.csv"
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, str(out)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(out), done.stderr

@@ -17,13 +17,14 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     StackingClassifier,
 )
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -50,6 +51,8 @@ INSIDE = [
     SVC(),
     StackingClassifier([("a", GaussianNB())], LogisticRegression()),
     make_pipeline(PolynomialFeatures(), LogisticRegression()),
+    make_pipeline(SelectKBest(f_classif, k=1), LogisticRegression()),
+    make_pipeline(SplineTransformer(), LogisticRegression()),
 ]
 
 
@@ -153,6 +156,13 @@ def test_a_schema_that_is_too_deep_or_too_wide_is_refused(tmp_path, monkeypatch)
     monkeypatch.setattr(_limits, "_MOST_MEMBERS", 3)
     many = {"schema.json": "{}"} | {f"{i}.npy": "" for i in range(5)}
     refused(tmp_path, rebuilt(many), "6 members")
+
+
+def test_a_schema_is_refused_before_it_is_parsed(tmp_path):
+    wide = rebuilt({"schema.json": b"[" + b"1," * 3_000_000 + b"1]"})
+    assert len(wide) < 100_000
+    # the text itself has 6 MB; parsed and walked it would take some 500
+    assert refused(tmp_path, wide, "too many nodes") < 30_000_000
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ def test_both_ways_with_scikit_learn(rows, tmp_path):
         ("1 1:nan\n", "not a finite number"),
         ("1 9:2\n", "beyond n_features=4"),
         ("# nothing\n", "no rows"),
+        ("1 1_0:2\n", "line 1: expected"),
+        ("1 1:1_000\n", "line 1: expected"),
+        ("1 1:2\n1 \uff11:2\n", "line 2: expected"),
+        ("1 1:2\n2\0 1:2\n", "line 2: the line holds a NUL"),
     ],
 )
 def test_lines_that_are_no_rows_are_named(text, reason, tmp_path):
@@ -114,3 +118,61 @@ def test_convert_both_ways(tmp_path, capsys):
     ):
         assert main(["convert", *words]) == 2
         assert reason in capsys.readouterr().err
+
+
+def test_labels_with_zeros_before_them_are_no_numbers(tmp_path):
+    (tmp_path / "codes.svm").write_text("007 1:1\n7 1:2\n")
+    assert read_libsvm(tmp_path / "codes.svm")[1].tolist() == ["007", "7"]
+    (tmp_path / "numbers.svm").write_text("+1 1:1\n1.0 1:2\n-1.00 1:2\n9007199254740993 1:1\n")
+    assert read_libsvm(tmp_path / "numbers.svm")[1].tolist() == [1, 1, -1, 2**53 + 1]
+
+
+def test_a_model_of_other_columns_does_not_answer_a_libsvm_file(tmp_path):
+    from sklearn.svm import SVC
+
+    from buttress.tables import TableClassifier
+    from buttress.tables.prediction import FilePrediction
+
+    y = ["n", "p"] * 5
+    (tmp_path / "rows.svm").write_text("1 1:1\n2 1:2\n")
+    model = TableClassifier(SVC()).fit({"age": list(range(10)), "x9": list(range(10))}, y)
+    with pytest.raises(TableError, match="'age' of the model is missing"):
+        FilePrediction(model, tmp_path / "rows.svm")
+
+
+def converted(tmp_path, text, out, *words):
+    (tmp_path / "in.csv").write_text(text)
+    code = main(["convert", str(tmp_path / "in.csv"), str(tmp_path / out), *words, "-q"])
+    made = tmp_path / out
+    return code, made.read_text() if made.exists() else None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a,y\n1,a b\n2,a_b\n", "differ in blanks only"),
+        ("a,y\n1,u\n2,\n", "1 rows have no 'y'; use --missing drop-rows"),
+        ("a,y\n,u\n2,v\n", "use --missing impute"),
+        ("a;y\n1,5;u\n2,5;v\n", "--decimal ,"),
+    ],
+)
+def test_what_a_libsvm_file_would_get_wrong_is_refused(tmp_path, capsys, text, reason):
+    assert converted(tmp_path, text, "out.svm", "-t", "y") == (2, None)
+    assert reason in capsys.readouterr().err
+
+
+def test_rows_that_miss_a_value_are_filled_or_left_out_as_asked(tmp_path):
+    text = "a,y\n,u\n2,v\n3,w\n"
+    dropped = converted(tmp_path, text, "d.svm", "-t", "y", "--missing", "drop-rows")
+    assert dropped == (0, "v 1:2\nw 1:3\n")
+    code, filled = converted(tmp_path, text, "i.svm", "-t", "y", "--missing", "impute")
+    assert code == 0
+    assert [line[0] for line in filled.splitlines()] == ["u", "v", "w"]
+
+
+def test_cells_of_a_table_are_written_as_they_stand(tmp_path):
+    text = 'id,n,big,y\n007,1e400,9007199254740993,NA\n"x,y",1.50,?,0x10\n'
+    assert converted(tmp_path, text, "out.csv") == (0, text)
+    assert converted(tmp_path, text, "scaled.csv", "--scale") == (2, None)
+    comma = converted(tmp_path, "id;n\n007;1,5\n", "comma.csv", "--decimal", ",")
+    assert comma == (0, "id,n\n007,1.5\n")

@@ -52,7 +52,7 @@ def print_comparison(say: Output, chosen: Chosen, measure: Measure) -> None:
                 each.title + mark,
                 f"{100 * loss.value:.2f} %",
                 f"{100 * loss.low:.1f} – {100 * loss.high:.1f} %",
-                f"{100 * each.accuracy:.2f} %",
+                _right(each),
                 f"{100 * each.coverage:.1f} %",
                 f"{each.seconds:.1f}",
             )
@@ -60,6 +60,11 @@ def print_comparison(say: Output, chosen: Chosen, measure: Measure) -> None:
     heads = ["model", measure.title, "95 % interval", "accuracy of answers", "answered", "seconds"]
     say.table(heads, rows)
     say.say(chosen.why)
+
+
+def _right(judged: Judged) -> str:
+    """The share of right answers, where there are any."""
+    return "–" if judged.rejected.all() else f"{100 * judged.accuracy:.2f} %"
 
 
 def quality(chosen: Chosen, measure: Measure) -> str:
@@ -71,10 +76,8 @@ def quality(chosen: Chosen, measure: Measure) -> str:
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():
-        parts.append(
-            f"no answer to {100 * judged.rejected.mean():.1f} % of them, "
-            f"{100 * judged.accuracy:.2f} % of its answers right"
-        )
+        answers = "" if judged.rejected.all() else f", {_right(judged)} of its answers right"
+        parts.append(f"no answer to {100 * judged.rejected.mean():.1f} % of them{answers}")
     rates = noise_rates(chosen)
     if rates:
         each = ", ".join(f"{100 * rate:.1f} % of class {name}" for name, rate in rates.items())

@@ -141,8 +141,12 @@ def read_data(
     ignore: str | None = None,
     folds: int = 5,
     decimal: str = ".",
+    checked: bool = True,
 ) -> Data:
-    """Read a file to learn from, and check everything that can be checked."""
+    """Read a file to learn from, and check everything that can be checked.
+
+    Without `checked` the labels need not be classes that a model can learn.
+    """
     import numpy as np
 
     from buttress.tables import column_names, read_table
@@ -186,16 +190,17 @@ def read_data(
             raise typer.BadParameter(
                 f"{path}: {reason}; use --missing impute or --missing drop-rows"
             ) from None
-    _refuse_decimal_commas(path, features.without(*names(categorical)), decimal)
-    _warn_of_many_texts(path, features.without(*names(categorical)))
+    refuse_decimal_commas(path, features.without(*names(categorical)), decimal)
+    warn_of_many_texts(path, features.without(*names(categorical)))
     found, counts = np.unique(labels, return_counts=True)
-    _check_classes(path, target, found, counts, len(labels), folds)
+    if checked:
+        _check_classes(path, target, found, counts, len(labels), folds)
     classes = {str(label): int(count) for label, count in zip(found, counts, strict=True)}
     return Data(features, labels, classes, n_read)
 
 
-def _refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
-    """Numbers with decimal commas would be taken for as many categories."""
+def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
+    """Refuse numbers with decimal commas, which would be taken for as many categories."""
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
     from buttress.tables.table import is_number, listed
 
@@ -217,7 +222,7 @@ def _refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
         )
 
 
-def _warn_of_many_texts(path: Path, table: Table) -> None:
+def warn_of_many_texts(path: Path, table: Table) -> None:
     """Say which text columns have a value of their own for most rows."""
     from buttress.tables.table import is_number
 

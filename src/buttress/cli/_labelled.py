@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress._words import did_you_mean
-from buttress.cli._inputs import names
+from buttress.cli._inputs import names, refuse_decimal_commas, warn_of_many_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,16 +68,18 @@ def read_labelled(
     groups: str | None,
     categorical: str | None,
     decimal: str,
+    key: str | None = None,
 ) -> Labelled:
     """Read a table whose labels are to be judged."""
     import numpy as np
 
-    from buttress.tables import read_table
+    from buttress.tables import Table, read_table
     from buttress.tables.table import as_text, is_missing
 
     table = read_table(path, target=target, text=names(categorical), decimal=decimal)
     asked = {"--target": [target], "--keep": names(keep), "--ignore": names(ignore)}
-    asked["--groups"] = [groups] if groups else []
+    asked["--groups"] = [] if groups is None else [groups]
+    asked["--key"] = [] if key is None else [key]
     for option, columns in asked.items():
         for name in columns:
             if name not in table.columns:
@@ -88,7 +90,7 @@ def read_labelled(
     labels = np.empty(len(table), dtype=object)
     labels[:] = [None if label is None else str(label) for label in table[target]]
     table_shown = table.without(target, *names(ignore))
-    apart = {*names(keep), groups}
+    apart = {*names(keep), groups, key}
     features = [
         name
         for name in table_shown.names
@@ -96,6 +98,9 @@ def read_labelled(
     ]
     if not features:
         raise typer.BadParameter(f"{path}: there is no column left to learn from")
+    learned = Table({name: table[name] for name in features if name not in names(categorical)})
+    refuse_decimal_commas(path, learned, decimal)
+    warn_of_many_texts(path, learned)
     found = None if groups is None else as_text(table[groups])
     if found is not None:
         found = np.array(["" if value is None else value for value in found])

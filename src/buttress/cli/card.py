@@ -17,6 +17,7 @@ from buttress.cli._inputs import (
     guard_files,
     load_model,
     names,
+    refuse_decimal_commas,
 )
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def card(
 
 
 def _read(model: Any, path: Path, target: str | None, decimal: str) -> Table:
-    from buttress.tables import column_names, read_table
+    from buttress.tables import Table, column_names, read_table
 
     if target is None:
         raise typer.BadParameter("the model does not know the column of labels: name it, --target")
@@ -110,6 +111,8 @@ def _read(model: Any, path: Path, target: str | None, decimal: str) -> Table:
     encoder = model.encoder_
     text = [name for name in present if name in encoder.categories_]
     table = read_table(path, target=target, text=text, decimal=decimal)
+    numbers = [name for name in encoder.numeric_ if name in table.columns]
+    refuse_decimal_commas(path, Table({name: table[name] for name in numbers}), decimal)
     known = [i for i, label in enumerate(table[target]) if label is not None]
     return table.take(known)
 
@@ -118,7 +121,7 @@ def _answers(model: Any, table: Table, target: str, groups: list[str], data: Pat
     import numpy as np
 
     from buttress.report.card import Answered
-    from buttress.tables.table import as_text
+    from buttress.tables.table import as_text, listed
 
     for name in groups:
         if name not in table.columns:
@@ -127,6 +130,12 @@ def _answers(model: Any, table: Table, target: str, groups: list[str], data: Pat
     features = table.without(target)
     unknown = [name for name in features.names if name not in model.feature_names_in_]
     features = features.without(*unknown)
+    absent = [name for name in model.feature_names_in_ if name not in features.columns]
+    if absent:
+        hint = did_you_mean(absent[0], unknown)
+        raise typer.BadParameter(
+            f"{data}: the column {listed(absent)} of the model is missing in the data{hint}"
+        )
     true = np.array([str(label) for label in table[target]])
     answers = np.array([str(label) for label in model.predict(features)])
     where = f"the {len(true)} rows of {data.name}"

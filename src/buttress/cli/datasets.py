@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from buttress._words import did_you_mean
 from buttress.cli._console import Json, Output, Quiet
 
 app = typer.Typer(no_args_is_help=True, help="List or fetch the benchmark data sets.")
@@ -84,7 +85,8 @@ def fetch(
             try:
                 find_record(name)
             except ValueError as error:
-                raise typer.BadParameter(str(error), param_hint="names") from error
+                hint = did_you_mean(name, list_datasets())
+                raise typer.BadParameter(str(error).rstrip(".") + hint) from error
             wanted.append(name)
     output = Output(json, quiet)
     files = {}

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from buttress._words import did_you_mean
 from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
 
 app = typer.Typer()
@@ -72,7 +73,8 @@ def reproduce(
         return
     if name not in experiment_names():
         raise typer.BadParameter(
-            f"{name!r} is not one of {', '.join(experiment_names())}", param_hint="name"
+            f"there is no experiment {name!r}; 'buttress reproduce list' shows all"
+            + did_you_mean(name, experiment_names())
         )
     cells = _matching(name, cell) if cell else ()
     plan = Plan(

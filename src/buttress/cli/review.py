@@ -104,7 +104,8 @@ def review(
         read = read_labelled(
             data,
             target,
-            keep=",".join(filter(None, [keep, key])) or None,
+            keep=keep,
+            key=key,
             ignore=ignore,
             groups=groups,
             categorical=categorical,

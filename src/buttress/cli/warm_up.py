@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from buttress._words import did_you_mean
 from buttress.cli._console import Json, Output, Quiet, Seed
 
 app = typer.Typer(rich_markup_mode="markdown")
@@ -41,6 +42,7 @@ def warm_up(
     if unknown:
         raise typer.BadParameter(
             f"unknown family {unknown[0]!r}; choose from {', '.join(FAMILIES)}"
+            + did_you_mean(unknown[0], FAMILIES)
         )
     say = Output(json, quiet)
     rows = []

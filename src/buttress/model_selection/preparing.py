@@ -110,7 +110,8 @@ def jobs_of_family(family: str) -> list[Job]:
     ['uncertainty']
     """
     if family == "stream":
-        learners = [getattr(online, name)() for name in learner_names().values()]
+        rules = [getattr(online, name) for name in learner_names().values()]
+        learners = [rule(budget=budget) for rule in rules for budget in (None, 20)]
         return [*jobs_of_kinds(["online"]), *map(job_of_learner, learners)]
     if family == "scale":
         jobs = jobs_of_kinds(_SECONDS, landmarks=True)

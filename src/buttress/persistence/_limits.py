@@ -15,7 +15,7 @@ _TIMES = 20
 _AT_LEAST = 256_000_000
 # A forest of a thousand trees has some ten thousand arrays and a hundred thousand nodes.
 _MOST_MEMBERS = 200_000
-_MOST_NODES = 5_000_000
+_MOST_NODES = 2_000_000
 # skops nests one level per attribute or list; a search over a pipeline has about thirty.
 _DEEPEST = 300
 _SCHEMA = "schema.json"
@@ -45,7 +45,11 @@ def check_archive(data: bytes) -> None:
         sizes = _sizes(archive, budget)
         if _SCHEMA not in sizes:
             raise ValueError("it has no schema")
-        referred = _walk(json.loads(archive.read(_SCHEMA)))
+        schema = archive.read(_SCHEMA)
+        # Every value stands behind one of these. Parsed, one takes up to a hundred times its text.
+        if sum(schema.count(mark) for mark in (b",", b"[", b"{")) > _MOST_NODES:
+            raise TooLarge("its schema has too many nodes")
+        referred = _walk(json.loads(schema))
         # Every reference to a member unpacks it once more.
         total = sum(sizes[name] * times for name, times in referred.items())
         if total > budget:

@@ -3,8 +3,9 @@
 skops trusts NumPy arrays and most of scikit-learn's estimators. Added here are the classes of
 this library (those that packages list themselves, see `buttress._lazy`, and the few named below),
 the support vectors of models fitted on sparse rows, and what is left of scikit-learn: every class
-that is defined there (trees, neighbours, kernels, losses, splitters) and the functions of its
-metrics. No function of a user is in the list: a model with a callable kernel cannot be saved.
+that is defined there (trees, neighbours, kernels, losses, splitters), the functions of its
+metrics, and those that score features. No function of a user is in the list: a model with a
+callable kernel cannot be saved.
 
 A user's own classifier on this library's base, and a learner's rule, are trusted once the program
 has imported them: a file cannot make it import anything.
@@ -72,9 +73,18 @@ _OWN = frozenset(
 _OTHERS = frozenset(
     {
         "numpy.dtype",
+        "scipy.interpolate._bsplines.BSpline",
+        "scipy._lib.array_api_compat.numpy._aliases.asarray",  # which a BSpline carries
         "scipy.sparse._csr.csr_array",
         "scipy.sparse._csr.csr_matrix",
     }
+)
+
+# Where functions that models hold by name are defined: kernels and scores, scores of features.
+_FUNCTIONS = (
+    "sklearn.metrics.",
+    "sklearn.feature_selection._univariate_selection",
+    "sklearn.feature_selection._mutual_info",
 )
 
 # Parts of scikit-learn that no model is made of.
@@ -129,7 +139,7 @@ def _descendants(base: type[Any]) -> Iterator[type[Any]]:
 
 
 def _is_of_scikit_learn(name: str) -> bool:
-    """Whether a name is that of a class defined in scikit-learn, or of one of its metrics."""
+    """Whether a name is that of a class of scikit-learn, or of a function that models hold."""
     module, _, attribute = name.rpartition(".")
     words = module.split(".")
     if words[0] != "sklearn" or _APART & set(words):
@@ -141,4 +151,4 @@ def _is_of_scikit_learn(name: str) -> bool:
     home = str(getattr(found, "__module__", ""))
     if inspect.isclass(found):
         return home.startswith("sklearn.")
-    return inspect.isfunction(found) and home.startswith("sklearn.metrics.")
+    return inspect.isfunction(found) and home.startswith(_FUNCTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from scipy import sparse
 from buttress._files import replacing
 from buttress.tables._columns import Kinds, objects
 from buttress.tables._text import opened, suffix_of
-from buttress.tables.grammar import to_label
+from buttress.tables.grammar import Malformed, refuse_nul, to_label, to_number
 from buttress.tables.table import Table, TableError
 
 SUFFIXES = (".svm", ".libsvm", ".svmlight")
@@ -23,6 +24,9 @@ SUFFIXES = (".svm", ".libsvm", ".svmlight")
 LABEL = "label"
 # Columns of a table in memory; wider files stay sparse, in the library.
 _MOST_COLUMNS = 20_000
+
+# Whole numbers as others write them there: +1, 1, 1.0. Digits with zeros before them are a code.
+_WHOLE = re.compile(r"\+?(-?(?:0|[1-9][0-9]*))(?:\.0*)?")
 
 _Row = tuple[int, str, list[int], list[float]]
 
@@ -54,7 +58,8 @@ def read_libsvm(
     X : csr_array of shape (n, n_features)
         Index 1 is the first column.
     y : ndarray of shape (n,)
-        Labels: int where all are whole numbers (``+1`` is 1), text otherwise.
+        Labels: int where all are whole numbers (``+1`` and ``1.0`` are 1), text as written
+        otherwise (``007`` is not 7).
 
     Raises
     ------
@@ -176,13 +181,17 @@ def _table(block: Sequence[_Row], place: dict[str, int], width: int, kinds: Kind
 def _rows(path: Path, file: Any) -> Iterator[_Row]:
     """Line, label, indices and values of every row."""
     for number, line in enumerate(file, start=1):
+        try:
+            refuse_nul(line)
+        except Malformed as reason:
+            raise TableError(f"{path}, line {number}: {reason}") from None
         words = line.partition("#")[0].split()
         if not words:
             continue
         try:
             pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
-            indices = [int(index) for index, _ in pairs]
-            entries = [float(value) for _, value in pairs]
+            indices = [_index(index) for index, _ in pairs]
+            entries = [to_number(value) for _, value in pairs]
         except ValueError:
             raise TableError(f"{path}, line {number}: expected 'label index:value ...'") from None
         if any(later <= before for before, later in zip([0, *indices], indices, strict=False)):
@@ -206,18 +215,28 @@ def _columns(path: Path, width: int) -> list[str]:
 def _place(name: str) -> int:
     """The index of a column ``x12``; 0 for any other name."""
     digits = name.removeprefix("x")
-    return int(digits) if digits.isdecimal() and name != digits else 0
+    return _index(digits) if name != digits and _is_index(digits) else 0
+
+
+def is_libsvm_column(name: str) -> bool:
+    """Whether a column can stand in such a file: ``x1``, ``x2``, ..."""
+    return _place(name) > 0
+
+
+def _is_index(word: str) -> bool:
+    return word.isascii() and word.isdigit()
+
+
+def _index(word: str) -> int:
+    """Python's own ``1_0`` and the digits of other scripts are no indices."""
+    if not _is_index(word):
+        raise ValueError(f"{word!r} is no index")
+    return int(word)
 
 
 def _label(word: str) -> int | str:
-    label = to_label(word.removeprefix("+"))
-    if isinstance(label, str):
-        try:
-            number = float(label)
-        except ValueError:
-            return label
-        return int(number) if number.is_integer() and abs(number) < 2**53 else label
-    return label
+    whole = _WHOLE.fullmatch(word)
+    return to_label(whole[1] if whole else word)
 
 
 def _number(value: float) -> str:

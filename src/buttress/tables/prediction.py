@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress._words import did_you_mean
 from buttress.tables.classifier import TableClassifier
-from buttress.tables.libsvm import is_libsvm
+from buttress.tables.libsvm import is_libsvm, is_libsvm_column
 from buttress.tables.reading import column_names, iter_table
 from buttress.tables.table import Table, TableError, is_missing, listed
 
@@ -98,7 +98,8 @@ class FilePrediction:
         present = column_names(path, decimal=decimal)
         features = [str(name) for name in self._encoder.feature_names_in_]
         if is_libsvm(path):  # what is not written there is zero
-            present = list(dict.fromkeys([*present, *features]))
+            unwritten = [name for name in features if is_libsvm_column(name)]
+            present = list(dict.fromkeys([*present, *unwritten]))
         for names, what in ((features, " of the model"), (self.keep, " to keep")):
             absent = [name for name in names if name not in present]
             if absent:

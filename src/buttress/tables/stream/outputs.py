@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from buttress._files import is_special, replacing
+from buttress._files import is_special, naming, replacing
 
 
 class StreamChanged(ValueError):
@@ -42,8 +42,7 @@ class Lines:
         if self.file is None:
             self._begin(data)
         else:
-            self.file.write(data)
-            self.file.flush()
+            self._add(data)
         self._written.update(data)
         self.size += len(data)
 
@@ -58,13 +57,19 @@ class Lines:
             self.file = self.path.open("r+b")
             self.file.seek(0, os.SEEK_END)
             return
-        self.file.write(data)
-        self.file.flush()
+        self._add(data)
+
+    def _add(self, data: bytes) -> None:
+        assert self.file is not None
+        with naming("standard output" if self.path is None else self.path):
+            self.file.write(data)
+            self.file.flush()
 
     def sync(self) -> None:
         """Have everything on disk."""
         if self.file is not None and self.path is not None and not is_special(self.path):
-            os.fsync(self.file.fileno())
+            with naming(self.path):
+                os.fsync(self.file.fileno())
 
     def close(self, *, make: bool = True, whole: bool = False) -> None:
         """The end.

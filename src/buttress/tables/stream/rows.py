@@ -17,6 +17,7 @@ from buttress.tables.grammar import (
     csv_fields,
     delimiter_of,
     field_label,
+    has_decimal_comma,
     header_names,
     is_blank,
     json_fields,
@@ -297,7 +298,8 @@ class RowParser:
         try:
             number = to_number(cell, self.decimal)
         except ValueError:
-            raise Malformed(f"the feature {name!r} is no number: {cell[:80]!r}") from None
+            hint = "; is the decimal mark a comma (--decimal ,)?" if has_decimal_comma(cell) else ""
+            raise Malformed(f"the feature {name!r} is no number: {cell[:80]!r}{hint}") from None
         if not math.isfinite(number):
             raise Malformed(f"the feature {name!r} is not finite: {cell[:80]!r}")
         if abs(number) > _LARGEST:
