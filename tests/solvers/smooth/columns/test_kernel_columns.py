@@ -10,10 +10,10 @@ from sklearn.datasets import make_classification
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.columns import _plane_search, _sign_certificate
-from buttress.solvers.smooth.columns._kernel_columns import _DRIFT, _advance, _new_moves
 from buttress.solvers.smooth.columns._low_rank import leading_part
 from buttress.solvers.smooth.columns._model_steps import find_steps
 from buttress.solvers.smooth.columns._models import Batch, empty_models, empty_room
+from buttress.solvers.smooth.columns._moves import DRIFT, advance, new_moves
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
     measured_rate,
@@ -204,18 +204,18 @@ def test_steps_that_cancel_are_counted_as_rounding():
     here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
     y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
     batch = Batch(here, lam, here, np.ones(1), f, a, y, weight)
-    moves, room = _new_moves(np.zeros(1), a), empty_room(leading_part(matrix, 16), 1)
+    moves, room = new_moves(np.zeros(1), a), empty_room(leading_part(matrix, 16), 1)
     moves.e[:] = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
     moves.Q[:] = moves.e @ matrix
     room.d[:], room.d0[:], room.q[:] = d, 0.0, -y * weight
     room.promise[:], room.sums[:] = 0.0, 0.0
     tols = 1e-10, 0.0, False
-    from_python(_advance)(
+    from_python(advance)(
         LeakyHockeyStick().scalars, matrix, norm, batch, moves, room, here.copy(), 0, tols
     )
     drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
     assert drift > 50 * ROUNDOFF * np.abs(f).max()
-    assert drift <= 10 * ROUNDOFF * moves.history[0, _DRIFT]
+    assert drift <= 10 * ROUNDOFF * moves.history[0, DRIFT]
 
 
 def test_refinement_stops_when_the_signs_are_settled():

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.smooth.columns._kernel_columns import SLACK, KernelSystem
+from buttress.solvers.smooth.columns._kernel_columns import KernelSystem
 from buttress.solvers.smooth.columns._models import Batch
+from buttress.solvers.smooth.columns._moves import SLACK
 from buttress.solvers.smooth.columns._sign_certificate import measured_rate, score_error
 
 _STEPS = 80
