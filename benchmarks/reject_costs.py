@@ -1,7 +1,6 @@
 """Expected cost where a missed row of the rarer class costs five false alarms.
 
-German credit (a missed bad risk) and two sets on which nothing was chosen. A refusal (a clerk looks
-at it) costs REFUSAL, whatever the class. The rival is scikit-learn's
+German credit (a missed bad risk) and two other sets. A refusal (a clerk looks at it) costs REFUSAL, whatever the class. The rival is scikit-learn's
 TunedThresholdClassifierCV, its threshold tuned to the costs of answers, with Chow's rule on the
 same probabilities, its d chosen by cross-validation of the whole cost. Test labels are clean;
 training labels are clean or flipped. Finished cells (set, split, share of flips) are kept in

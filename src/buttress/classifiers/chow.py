@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_array, column_or_1d, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import check_array, column_or_1d, indexable
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -26,6 +26,7 @@ from buttress.classifiers.parameters import check_common, check_number, check_op
 from buttress.classifiers.refusal_reasons import Surroundings
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
+from buttress.classifiers.wrapping import WrapperMixin
 from buttress.metrics.scorer import half_gap
 
 # Training rows whose distance `novelty` looks at.
@@ -37,7 +38,7 @@ class ChowRejector(
     LabelSetMixin,
     RiskControlMixin,
     RejectMixin,
-    MetaEstimatorMixin,
+    WrapperMixin,
     ClassifierMixin,
     BaseEstimator,
 ):
@@ -269,23 +270,8 @@ class ChowRejector(
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
-    def get_metadata_routing(self) -> Any:
-        """How metadata reach the classifier (see scikit-learn's user guide)."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = get_tags(self.estimator).classifier_tags.multi_class
-        return tags
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         labels, refused = self._decided(X)

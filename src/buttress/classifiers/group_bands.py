@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import (
@@ -17,10 +17,9 @@ from sklearn.utils import (
     check_consistent_length,
     check_random_state,
     column_or_1d,
-    get_tags,
     indexable,
 )
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +30,7 @@ from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import check_common, check_flag, check_number, check_option
 from buttress.classifiers.reject import coverage_threshold, held_out_rows, labels_or_refusals
 from buttress.classifiers.risk_control import START_FOLDS, START_ROWS, label_errors
+from buttress.classifiers.wrapping import WrapperMixin
 from buttress.metrics.scorer import confidence_scores
 from buttress.theory.label_errors import LabelErrors
 from buttress.theory.risk_control import (
@@ -41,7 +41,7 @@ from buttress.theory.risk_control import (
 )
 
 
-class GroupwiseRejector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEstimator):
     """Set the band of refusals for every group, or for every class answered, by itself.
 
     Parameters
@@ -244,23 +244,8 @@ class GroupwiseRejector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, Ba
             self.predict(X), self.reject(X, groups), reject_label, self.classes_
         )
 
-    def get_metadata_routing(self) -> Any:
-        """How metadata reach the classifier (see scikit-learn's user guide)."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "band_widths_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = get_tags(self.estimator).classifier_tags.multi_class
-        return tags
 
     def _check_parameters(self) -> None:
         if (self.target_coverage is None) == (self.target_risk is None):

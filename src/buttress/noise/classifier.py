@@ -191,7 +191,8 @@ class NoiseAwareClassifier(
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.noise_.clean_proba(self._witnessed(X))
+        witnessed = self._witnessed(X)
+        return self.noise_.clean_proba(witnessed)
 
     def predict_proba_draws(self, X: Any) -> Iterator[Array]:
         """P(true class) of every row under one draw of rates and curve after the other.
@@ -206,7 +207,8 @@ class NoiseAwareClassifier(
         ------
         ndarray of shape (n_samples, n_classes)
         """
-        yield from self.noise_.clean_proba_draws(self._witnessed(X))
+        witnessed = self._witnessed(X)
+        yield from self.noise_.clean_proba_draws(witnessed)
 
     def decision_function(self, X: Any) -> Array:
         """``P(second class) - P(first class)``, or ``2 P - 1`` of every class.

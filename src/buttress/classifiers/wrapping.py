@@ -1,0 +1,34 @@
+"""What every classifier around another classifier has in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+
+class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
+    """Metadata go to the classifier inside, and its kinds of input and classes are accepted.
+
+    Its parameter is called `estimator`.
+    """
+
+    estimator: Any
+
+    def get_metadata_routing(self) -> Any:
+        """How metadata reach the classifier (see scikit-learn's user guide)."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inside = get_tags(self.estimator)
+        tags.input_tags = inside.input_tags
+        tags.classifier_tags.multi_class = inside.classifier_tags.multi_class
+        return tags
