@@ -60,6 +60,15 @@ def test_without_a_ramp_one_is_searched_for_the_suspects(chosen):
     assert page.suspects.n_rows == 160
 
 
+def test_a_model_may_be_judged_on_rows_that_were_not_compared(chosen):
+    table, labels, found, request = chosen
+    assert len(found.judged.rows) == 160
+    part = replace(found, race=replace(found.race, rows=np.arange(100)))
+    page = fit_report("b.csv", table, labels, part, measure=Measure(), request=request, folds=3)
+    assert page.suspects.n_rows == 100
+    assert sum(page.classes.rows) == 160
+
+
 def test_classes_add_up(chosen):
     _, labels, found, _ = chosen
     shown = class_table(found.judged)

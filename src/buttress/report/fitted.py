@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
@@ -87,7 +87,9 @@ def fit_report(
             measure.d,
             f"Answers and confidences of {judged.title} on rows it had not seen.",
         ),
-        refusals=refusals_section(judged, table, encoded[_places(rows, judged.rows)], measure),
+        refusals=refusals_section(
+            judged, table, chosen.model.encode(table.take(judged.rows)), measure
+        ),
         suspects=suspects,
         picture=picture(
             chosen.model,
@@ -103,12 +105,6 @@ def fit_report(
             noise=judged_labels,
         ),
     )
-
-
-def _places(rows: IntArray, wanted: IntArray) -> IntArray:
-    """Where the wanted rows stand among `rows`."""
-    order = np.argsort(rows)
-    return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
 
 
 def _summary(chosen: Chosen, measure: Measure, n_rows: int) -> list[str]:
