@@ -1,10 +1,10 @@
 """Expected cost where a missed row of the rarer class costs five false alarms.
 
-German credit (a missed bad risk) and two other sets. A refusal (a clerk looks at it) costs REFUSAL, whatever the class. The rival is scikit-learn's
-TunedThresholdClassifierCV, its threshold tuned to the costs of answers, with Chow's rule on the
-same probabilities, its d chosen by cross-validation of the whole cost. Test labels are clean;
-training labels are clean or flipped. Finished cells (set, split, share of flips) are kept in
-results/reject_costs_cells.jsonl. Needs BUTTRESS_DATA.
+German credit (a missed bad risk) and two other sets. A refusal (a clerk looks at it) costs REFUSAL,
+whatever the class. The rival is scikit-learn's TunedThresholdClassifierCV, its threshold tuned to
+the costs of answers, with Chow's rule on the same probabilities, its d chosen by cross-validation of
+the whole cost. Test labels are clean; training labels are clean or flipped. Finished cells (set,
+split, share of flips) are kept in results/reject_costs_cells.jsonl. Needs BUTTRESS_DATA.
 
     python benchmarks/reject_costs.py [--quick] [--splits N] [--fresh] [--docs]
 """
