@@ -2,7 +2,7 @@
 
 German credit (a missed bad risk) and two other sets. A refusal (a clerk looks at it) costs REFUSAL,
 whatever the class. The rival is scikit-learn's TunedThresholdClassifierCV, its threshold tuned to
-the costs of answers, with Chow's rule on the same probabilities, its d chosen by cross-validation of
+the costs of answers, with Chow's rule on the same probabilities, its d chosen by cross-validating
 the whole cost. Test labels are clean; training labels are clean or flipped. Finished cells (set,
 split, share of flips) are kept in results/reject_costs_cells.jsonl. Needs BUTTRESS_DATA.
 
