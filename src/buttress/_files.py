@@ -133,6 +133,11 @@ def published() -> list[str]:
     return list(dict.fromkeys(_published))
 
 
+def note_written(path: str | os.PathLike[str]) -> None:
+    """Count a file that is written in its place, as a store is, among the published ones."""
+    _published.append(os.fspath(path))
+
+
 def forget_published() -> None:
     """Begin a new list for `published`."""
     _published.clear()

@@ -91,6 +91,14 @@ def test_scale_is_scikit_learns(rows):
     assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_squares_beyond_the_range_of_numbers_are_refused(scale, form):
+    rows = form(scale * np.random.default_rng(0).normal(size=(20, 3)))
+    with pytest.raises(ValueError, match="Scale the features"):
+        resolve_gamma("scale", rows)
+
+
 def test_median_is_one_over_the_median_squared_distance():
     line = np.array([[0.0], [1.0], [3.0]])  # squared distances 1, 4, 9
     assert resolve_gamma("median", line) == pytest.approx(0.25)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from buttress._files import note_written
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import Decimal, DecimalMark, existing_file, guard_files
 from buttress.cli._labelled import (
@@ -113,6 +114,7 @@ def review(
         )
         judge = make_judge(read, witnesses=witnesses, strategy=order, seed=seed, jobs=jobs)
         say.say(f"judging {len(read.labels)} labels of {data}, or taking up the review in {place}")
+        note_written(place)
         room = _make_room(place, data, target, key, read, judge, every, top, overlap, files)
 
         def tell(address: str) -> None:

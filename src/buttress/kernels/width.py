@@ -70,7 +70,8 @@ def _inverse_variance(X: Any, weight: Array | None) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         variance = _variance(X, weight)
         width = float(np.float64(1.0) / (X.shape[1] * variance)) if variance > 0 else 1.0
-    if not (variance < np.inf and width < np.inf):
+    vanished = variance == 0 and X.min() < X.max()  # squares too small to be told from zero
+    if vanished or not (variance < np.inf and width < np.inf):
         raise ValueError(
             "gamma='scale' is not finite on these rows: squares of the features are beyond the "
             "range of floating point numbers. Scale the features."
