@@ -27,10 +27,7 @@ class Chromium:
 
     def __init__(self, folder: Path, *, width: int, height: int, dark: bool = False) -> None:
         browser, driver = programs()
-        self._process = subprocess.Popen(
-            [str(driver), "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self._base = f"http://127.0.0.1:{self._port()}"
+        self._base = f"http://127.0.0.1:{self._started(str(driver))}"
         flags = [
             "--headless",
             "--no-sandbox",
@@ -65,12 +62,22 @@ class Chromium:
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
         )
 
-    def _port(self) -> int:
-        """The port that the driver has taken."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if found := re.search(r"successfully on port (\d+)", line):
-                return int(found[1])
+    def _started(self, driver: str) -> int:
+        """Start the driver; the port that it has taken.
+
+        The system gives it a free port of IPv4, which it wants of IPv6 too: where another program
+        has that, the driver ends, and is started again.
+        """
+        for _ in range(10):
+            self._process = subprocess.Popen(
+                [driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+            assert self._process.stdout is not None
+            for line in self._process.stdout:
+                if found := re.search(r"successfully on port (\d+)", line):
+                    return int(found[1])
+            self._process.wait(60)
+            self._process.stdout.close()
         raise RuntimeError("ChromeDriver did not start")
 
     def _wait_until_ready(self) -> None:
