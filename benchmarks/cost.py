@@ -26,7 +26,8 @@ from _common import Cells, report
 from buttress import LeakyHockeyStickClassifierCV
 from buttress._threads import one_blas_thread
 from buttress.model_selection.candidates import make_candidate, settled
-from buttress.model_selection.planning import Planner, Size, probed_speed
+from buttress.model_selection.cost_model import Size, probed_speed
+from buttress.model_selection.planning import Planner
 
 KINDS = ("leaky", "ramp", "reject", "uncertainty", "online")
 # Rows, features, classes.

@@ -30,7 +30,7 @@ import buttress
 from _common import Cells, report
 from buttress.datasets import load_dataset
 from buttress.model_selection.candidates import make_candidate, settled
-from buttress.model_selection.planning import Size, machine_factor, reference_seconds
+from buttress.model_selection.cost_model import Size, machine_factor, search_seconds
 from buttress.model_selection.titles import ANSWERING
 
 SIZES = {1000: "qsar_biodeg", 20_000: "magic", 1_000_000: "generated"}
@@ -152,7 +152,7 @@ def costs() -> list[dict[str, object]]:
             middle = time.process_time()
             settled(search).fit(X, y)
             end = time.process_time()
-            predicted = reference_seconds(kind, n, Size(n, p, k))
+            predicted = search_seconds(kind, n, Size(n, p, k))
             rows.append(
                 {
                     "kind": kind,

@@ -31,11 +31,6 @@ LONG = {
 }
 LONG_FILES = {
     "classifiers/approximation.py": 444,
-    "classifiers/double_ramp.py": 401,
-    "cli/fit.py": 417,
-    "datasets/registry.py": 497,
-    "model_selection/planning.py": 402,
-    "review/store.py": 412,
 }
 
 

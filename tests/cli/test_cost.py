@@ -7,7 +7,7 @@ import json
 import pytest
 
 from buttress.cli import main
-from buttress.model_selection.planning import Size, processor_factor, reference_seconds
+from buttress.model_selection.cost_model import Size, processor_factor, search_seconds
 
 
 def cost(capsys, *words):
@@ -19,7 +19,7 @@ def test_seconds_are_those_of_the_cost_model(capsys):
     said = cost(capsys, "--rows", 1000, "--features", 12, "--classes", 3, "--folds", 10)
     by_kind = {each["model"]: each for each in said["processor_seconds"]}
     for kind, each in by_kind.items():
-        expected = processor_factor() * reference_seconds(kind, 1000, Size(1000, 12, 3), 10)
+        expected = processor_factor() * search_seconds(kind, 1000, Size(1000, 12, 3), 10)
         assert each["search"] == pytest.approx(expected)
         assert 0 < each["fit"] < each["search"]
     assert by_kind["online"]["on_landmarks"] is None

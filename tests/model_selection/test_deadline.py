@@ -22,9 +22,10 @@ from buttress import (
 from buttress._deadline import OutOfTime, check_time, finish_within
 from buttress.model_selection import racing
 from buttress.model_selection.candidates import Request, make_candidate
+from buttress.model_selection.cost_model import Size
 from buttress.model_selection.judging import judge, plain_rows
 from buttress.model_selection.measures import Measure
-from buttress.model_selection.planning import Planner, Size
+from buttress.model_selection.planning import Planner
 from buttress.model_selection.racing import race
 from buttress.tables import _last_fit
 from buttress.tables.automatic import choose_model

@@ -8,8 +8,14 @@ from sklearn.datasets import make_moons
 
 from buttress.model_selection import Measure, planning
 from buttress.model_selection.candidates import Request
+from buttress.model_selection.cost_model import (
+    Size,
+    machine_factor,
+    processor_factor,
+    search_seconds,
+)
 from buttress.model_selection.judging import plain_rows
-from buttress.model_selection.planning import Planner, Size, available_threads, spoken
+from buttress.model_selection.planning import Planner, available_threads, spoken
 from buttress.model_selection.racing import race, sample_rows
 from buttress.tables import Table
 from buttress.tables.automatic import choose_model, encoded_width
@@ -60,7 +66,7 @@ def test_the_planner_learns_from_what_it_sees():
     plan.observe("ramp", 400, 50 * plan.search_seconds("ramp", 400))
     assert plan.samples(["ramp", "leaky"])[-1] < before
     assert plan.search_seconds("ramp", 400) == pytest.approx(
-        50 * planning.reference_seconds("ramp", 400, plan.size)
+        50 * search_seconds("ramp", 400, plan.size)
     )
 
 
@@ -85,7 +91,7 @@ def test_the_estimate_is_said_in_words():
 
 
 def test_this_machine_has_a_speed_and_threads():
-    assert 0.2 <= planning.processor_factor() <= planning.machine_factor() <= 128.0
+    assert 0.2 <= processor_factor() <= machine_factor() <= 128.0
     assert available_threads(3) == 3
     assert available_threads(-1) >= 1
 

@@ -11,7 +11,8 @@ from sklearn.datasets import make_moons
 from buttress.metrics import cost_on_noisy_labels
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request
-from buttress.model_selection.planning import Planner, Size
+from buttress.model_selection.cost_model import Size
+from buttress.model_selection.planning import Planner
 from buttress.report import (
     Report,
     class_table,

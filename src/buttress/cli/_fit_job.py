@@ -155,7 +155,8 @@ def _choose(
     say: Output,
 ) -> Chosen:
     from buttress.model_selection.candidates import Request
-    from buttress.model_selection.planning import Planner, Size, available_threads
+    from buttress.model_selection.cost_model import Size
+    from buttress.model_selection.planning import Planner, available_threads
     from buttress.tables.automatic import choose_model, encoded_width
 
     size = Size(len(read.labels), encoded_width(read.table), len(read.classes))

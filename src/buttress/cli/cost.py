@@ -40,13 +40,8 @@ def cost(
     """
     say = Output(json, quiet)
     budget = seconds_of(time)
-    from buttress.model_selection.planning import (
-        MOST_EXACT_ROWS,
-        Planner,
-        Size,
-        available_threads,
-        processor_factor,
-    )
+    from buttress.model_selection.cost_model import Size, approximates, processor_factor
+    from buttress.model_selection.planning import MOST_EXACT_ROWS, Planner, available_threads
 
     size = Size(rows, features, classes)
     known = Planner(size, budget, folds=folds, speed=processor_factor(), clock=lambda: 0.0)
@@ -57,9 +52,7 @@ def cost(
             "search": known.search_seconds(kind, rows),
             "fit": known.fit_seconds(kind, rows),
             "on_landmarks": (
-                known.approximate_seconds(kind, rows, _LANDMARKS)
-                if known.approximates(kind)
-                else None
+                known.approximate_seconds(kind, rows, _LANDMARKS) if approximates(kind) else None
             ),
         }
         for kind in TITLES

@@ -27,7 +27,8 @@ from buttress.model_selection.candidates import (
     settled,
     takes_approximation,
 )
-from buttress.model_selection.planning import processor_factor, spoken
+from buttress.model_selection.cost_model import processor_factor
+from buttress.model_selection.planning import spoken
 from buttress.model_selection.titles import TITLES
 
 # About how many processor seconds the first fits of each kind take on the reference machine with no

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from buttress._arrays import IntArray
 from buttress._deadline import OutOfTime, finish_within
 from buttress.model_selection.candidates import Request, make_candidate, settled
+from buttress.model_selection.cost_model import approximates
 from buttress.model_selection.judging import Judged, answers_of
 from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import (
@@ -154,7 +155,7 @@ class LastFit:
         model, values, judged = self._tuned(estimator, held, train, len(rows), final.components)
         n_rows = planner.affordable_rows(kind, len(rows), final.components, len(train))
         tuned = replace(final, rows=len(train))
-        if n_rows > len(train) or not planner.approximates(kind):
+        if n_rows > len(train) or not approximates(kind):
             rows = rows[:n_rows] if kind == "online" else np.sort(rows[:n_rows])
             last = clone(estimator).set_params(**values)
             try:

@@ -93,7 +93,7 @@ def choose_model(
     Examples
     --------
     >>> import numpy as np
-    >>> from buttress.model_selection.planning import Size
+    >>> from buttress.model_selection.cost_model import Size
     >>> from buttress.tables import as_table
     >>> x = np.linspace(-1, 1, 40)
     >>> planner = Planner(Size(40, 1), budget=60)

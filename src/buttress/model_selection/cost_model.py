@@ -1,0 +1,157 @@
+"""What models cost: seconds of searches and fits by the size of the table, on this machine.
+
+The constants are those of a reference machine; a probe of some milliseconds says how much slower
+this one is. ``buttress cost`` prints what follows, and `planning` keeps a budget with it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from buttress._threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a table's cost depends on.
+
+    Attributes
+    ----------
+    rows, features, classes : int
+        Features as the models see them, categories counted one by one.
+    """
+
+    rows: int
+    features: int
+    classes: int = 2
+
+    @property
+    def problems(self) -> int:
+        """Two-class problems that a kernel machine solves."""
+        return 1 if self.classes <= 2 else self.classes
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Seconds on one core of the reference machine, of a search (five folds) or of one fit.
+
+    ``start + rows * (n / 1000) ** exponent * (features / 10) ** features_exponent`` for two
+    classes, times the number of two-class problems to the power `problems`: those of one table
+    share its Gram matrix, and the learner of one pass sees all classes in its one pass.
+    """
+
+    start: float
+    rows: float
+    exponent: float
+    features_exponent: float
+    problems: float
+
+
+# Measured by `benchmarks/cost.py --growth` with 250 to 1600 rows and 10 and 40 features. Solvers
+# need fewer steps when there are more features, which here outweighs the distances.
+_SEARCH = {
+    "svc": _Cost(0.0, 0.03, 1.8, 0.0, 1.0),
+    "leaky": _Cost(0.03, 0.48, 2.1, -0.5, 0.8),
+    "ramp": _Cost(0.08, 1.17, 1.6, -0.2, 0.7),
+    "reject": _Cost(0.1, 1.5, 1.55, -0.25, 1.0),
+    "uncertainty": _Cost(0.25, 0.9, 3.0, 0.0, 1.0),
+    "online": _Cost(0.1, 0.57, 2.3, 0.25, 0.05),
+}
+# With parameters that a search has chosen.
+_FIT = {
+    "svc": _Cost(0.0, 0.03, 1.8, 0.0, 1.0),
+    "leaky": _Cost(0.0, 0.25, 2.3, -0.65, 0.8),
+    "ramp": _Cost(0.0, 0.0155, 1.25, 0.3, 0.6),
+    "reject": _Cost(0.0, 0.038, 1.25, 0.0, 0.85),
+    "uncertainty": _Cost(0.0, 0.115, 2.05, -0.3, 0.75),
+    "online": _Cost(0.001, 0.0024, 0.9, 0.6, 0.5),
+}
+# The dependence on features was measured in this range, and is taken to end with it.
+_FEATURES = (5, 50)
+# Seconds of one approximate fit per (1000 rows x 300 components), and its exponent in components.
+_APPROXIMATE: dict[str, tuple[float, float]] = {
+    "leaky": (0.15, 1.3),
+    "ramp": (0.6, 1.3),
+    "reject": (0.43, 1.3),
+    "uncertainty": (0.06, 1.3),
+}
+
+
+def search_seconds(kind: str, rows: int, size: Size, folds: int = 5) -> float:
+    """Seconds of a search on one core of the reference machine.
+
+    Examples
+    --------
+    >>> small, large = (search_seconds("leaky", n, Size(n, 10)) for n in (1000, 2000))
+    >>> 3 < large / small < 8
+    True
+    """
+    return _seconds(_SEARCH[kind], rows, size) * folds / 5
+
+
+def fit_seconds(kind: str, rows: int, size: Size) -> float:
+    """Seconds of one fit with known parameters on one core of the reference machine."""
+    return _seconds(_FIT[kind], rows, size)
+
+
+def approximates(kind: str) -> bool:
+    """Whether a kind can be fitted on landmarks."""
+    return kind in _APPROXIMATE
+
+
+def approximate_seconds(kind: str, rows: int, components: int, size: Size) -> float:
+    """Seconds of one fit on landmarks on one core of the reference machine."""
+    base, exponent = _APPROXIMATE[kind]
+    per_problem = base * rows / 1000 * float(components / 300) ** exponent
+    return float(per_problem * size.problems)
+
+
+def _seconds(cost: _Cost, rows: int, size: Size) -> float:
+    features = float(np.clip(size.features, *_FEATURES) / 10) ** cost.features_exponent
+    growth = cost.rows * float(rows / 1000) ** cost.exponent
+    return float((cost.start + growth * features) * float(size.problems) ** cost.problems)
+
+
+# Processor time of the probe below on the reference machine.
+_REFERENCE_PROBE = 0.9e-3
+
+
+def probed_speed() -> tuple[float, float]:
+    """How much slower this machine is now than the reference one, and how busy it is.
+
+    Exponentials of a matrix product, what kernel machines spend their time on, in memory that is
+    there already (new memory would take longer than the work), for some twenty milliseconds: the
+    middle processor time, and the share of wall time that was waiting.
+    """
+    rows = np.random.default_rng(0).standard_normal((600, 40))
+    K = np.zeros((600, 600))
+    walls, processor = [], []
+    with one_blas_thread():
+        for _ in range(21):
+            wall, own = time.perf_counter(), time.thread_time()
+            np.matmul(rows, rows.T, out=K)
+            np.multiply(K, K, out=K)
+            np.multiply(K, -0.01, out=K)
+            np.exp(K, out=K)
+            walls.append(time.perf_counter() - wall)
+            processor.append(time.thread_time() - own)
+    slower = float(np.clip(np.median(processor) / _REFERENCE_PROBE, 0.2, 8.0))
+    return slower, float(np.clip(sum(walls) / max(sum(processor), 1e-9), 1.0, 16.0))
+
+
+_probe = cache(probed_speed)
+
+
+def processor_factor() -> float:
+    """Processor seconds on this machine over those on the reference one."""
+    return _probe()[0]
+
+
+def machine_factor() -> float:
+    """Wall seconds on this machine, as busy as it is now, over those on the reference one."""
+    slower, busy = _probe()
+    return slower * busy
