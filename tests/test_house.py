@@ -20,14 +20,7 @@ FILE_LINES = 400
 
 # Compiled loops: one function, because what they keep in registers is all of their state.
 COMPILED = {
-    "solvers/hinge/_smo_block.py::solve_block": 118,
-}
-# Long for no good reason: to be divided by whoever works there next.
-LONG = {
-    "datasets/_gaussians.py::make_mixture": 84,
-    "noise/clean_scores.py::clean_score": 87,
-    "solvers/sets/minimax.py::solve_maximum_margin": 82,
-    "theory/rademacher.py::rademacher_penalty": 104,
+    "solvers/hinge/_smo_block.py::solve_block": 95,
 }
 LONG_FILES = {
     "classifiers/approximation.py": 444,
@@ -35,12 +28,16 @@ LONG_FILES = {
 
 
 def functions() -> Iterator[tuple[str, int]]:
-    """Every function of the package, as file and name, and its lines with its docstring."""
+    """Every function of the package, as file and name, and its lines without the docstring."""
     for path in sorted(ROOT.rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
-                yield f"{file}::{node.name}", node.end_lineno - node.lineno + 1
+                lines = node.end_lineno - node.lineno + 1
+                first = node.body[0]
+                if ast.get_docstring(node) is not None and first.end_lineno:
+                    lines -= first.end_lineno - first.lineno + 1
+                yield f"{file}::{node.name}", lines
 
 
 def files() -> Iterator[tuple[str, int]]:
@@ -52,7 +49,7 @@ def files() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(
     ("measured", "limit", "ceilings"),
-    [(functions, FUNCTION_LINES, COMPILED | LONG), (files, FILE_LINES, LONG_FILES)],
+    [(functions, FUNCTION_LINES, COMPILED), (files, FILE_LINES, LONG_FILES)],
     ids=["functions", "files"],
 )
 def test_nothing_is_longer_than_the_limit_or_its_ceiling(measured, limit, ceilings):
