@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.margin_kinds import margin_kinds
@@ -17,6 +17,7 @@ from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge

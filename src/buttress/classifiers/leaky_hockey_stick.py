@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.leaky_path import (
     SOLVERS,
@@ -21,6 +21,7 @@ from buttress.classifiers.leaky_path import (
 )
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.probability import ProbabilityMixin
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet

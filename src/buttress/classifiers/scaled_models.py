@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel, TrainingScores
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel, TrainingScores
 from buttress.losses.smoothed import SmoothedRamp
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import (

@@ -11,9 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from buttress._arrays import IntArray
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_sets
 from buttress.classifiers.set_machines import (
     BIASES,

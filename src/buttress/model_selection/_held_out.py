@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array, IntArray
 from buttress.blocks.base import Block
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.solvers.blockwise.passes import HeldOutPass, Reader
 
 StandIn = Callable[[Array, int, int], Any]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel
 from buttress.classifiers.leaky_path import RegularizationPath, make_loss
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.scaled_models import solve_leaky
 from buttress.model_selection._exact import Advance
 from buttress.model_selection._held_out import split_columns

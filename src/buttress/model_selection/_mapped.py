@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.model_selection._exact import Advance
 from buttress.model_selection._held_out import StandIn, fitted_linear, held_out_scores
 from buttress.model_selection._mapped_candidates import Candidates

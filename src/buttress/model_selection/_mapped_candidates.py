@@ -13,7 +13,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.blocks.base import Block
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.scaled_models import (
     band,
     check_smooth,

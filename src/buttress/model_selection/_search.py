@@ -19,8 +19,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from buttress._arrays import Array
 from buttress._deadline import check_time
 from buttress._progress import progress
-from buttress.classifiers.approximation import ScaledFit, ScaledKernel
 from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
+from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold

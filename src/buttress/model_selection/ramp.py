@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch

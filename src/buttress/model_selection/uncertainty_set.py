@@ -10,9 +10,10 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.blocks.base import take_rows
-from buttress.classifiers.approximation import ApproximationMixin, ScaledFit
+from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_number, check_option, check_values
+from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.set_machines import (
     BIASES,
     choose_bias,
