@@ -160,13 +160,16 @@ def solve_box_qp(
             allowance = 0.0
             state = problem.starting_state(None, None)
         else:
-            state, steps = _from_smaller_boxes(problem, tol, max_iter, allowance)
+            allowance = work_before_interior(problem)  # the rank is known now
+            state, steps, spent = _from_smaller_boxes(problem, tol, max_iter, allowance)
+            allowance -= spent
     else:
         state = problem.starting_state(start, start_g)
     if problem.rough:
         steps += _roughly(problem, descent, state, tol, max_iter - steps)
     steps += descent.run(state, tol, max_iter - steps, allowance)
-    if descent.exhausted and allowance > 0.0 and np.isfinite(allowance):
+    unknown = problem.K.known_points() is None
+    if descent.exhausted and unknown and np.isfinite(allowance):
         # Now that it matters, find out the rank: where it is high the interior point costs more.
         problem.K.points()
         more = work_before_interior(problem) - allowance
@@ -248,8 +251,8 @@ def _by_interior_point(
 
 def _from_smaller_boxes(
     problem: BoxProblem, tol: float, max_iter: int, allowance: float
-) -> tuple[State, int]:
-    """A start from problems whose boxes grow to this one's; also the pair steps taken.
+) -> tuple[State, int, float]:
+    """A start from problems whose boxes grow to this one's; also the pair steps and the work.
 
     Pair steps that are short against the box take very many to find which variables end at
     their bounds (features of unlike scales, large penalties). In a small box most do so at
@@ -258,14 +261,17 @@ def _from_smaller_boxes(
     levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_GROWTH)))
     small = problem.in_smaller_boxes(_GROWTH**-levels)
     state = small.starting_state(None, None)
-    steps = 0
+    steps, spent = 0, 0.0
     rough = max(tol, _ROUGH * float(np.abs(problem.q).max(initial=0.0)))
     for level in range(levels, 0, -1):
         small = problem.in_smaller_boxes(_GROWTH**-level)
-        steps += Descent(small).run(state, rough, max_iter - steps, allowance / levels)
+        descent = Descent(small)
+        share = (allowance - spent) / (level + 1)
+        steps += descent.run(state, rough, max_iter - steps, share)
+        spent += descent.spent
         state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
-    return state, steps
+    return state, steps, spent
 
 
 def _certified(
