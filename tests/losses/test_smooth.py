@@ -148,3 +148,16 @@ def test_exponential_threshold_in_closed_form():
 def test_parameters_out_of_range_are_named(make, name):
     with pytest.raises(ValueError, match=name):
         make()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_truncated_quadratic_threshold_in_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    s = np.round(rng.normal(size=80) * 10.0 ** rng.uniform(-2, 4), 2)  # some of them equal
+    w = rng.integers(0, 3, 80).astype(float)
+    loss = TruncatedQuadratic(b1=rng.normal(), b2=10.0 ** rng.uniform(-2, 2))
+    for target in w.sum() * np.array([1e-3, 0.5, 1.0, 50.0]):
+        r = loss.threshold(s, w, target)
+        curvature = w @ loss.curvature(r - s)
+        missed = (w @ loss.derivative(r - s) - target) / curvature
+        assert abs(missed) <= 1e-13 * (np.abs(s).max() + abs(r))

@@ -60,7 +60,8 @@ class DoubleHingeClassifier(BaseStackedHingeClassifier):
     max_iter : int, default=1000
         Limit on the solver's outer steps, here of 10 000 pair steps each, per binary problem.
     cache_size : float, default=1000
-        Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+        Megabytes for the kernel: the whole matrix when it fits; else its latest rows, or none
+        where computing them again is cheaper (a Gaussian kernel of up to 64 features).
     probability : bool, default=False
         Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
         `noise_` then holds the noise model behind it.

@@ -82,7 +82,8 @@ class DoubleRampClassifier(
     max_iter : int, default=1000
         Limit on the solver's outer steps, concave-convex ones, per binary problem.
     cache_size : float, default=1000
-        Megabytes for the kernel: the whole matrix when it fits, else its latest rows.
+        Megabytes for the kernel: the whole matrix when it fits; else its latest rows, or none
+        where computing them again is cheaper (a Gaussian kernel of up to 64 features).
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
         Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
         (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does

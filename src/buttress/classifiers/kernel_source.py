@@ -1,15 +1,21 @@
-"""The kernel of the training rows as the solvers take it: a matrix, or a cache of its rows."""
+"""The kernel of the training rows as the solvers take it: a matrix, or rows as needed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelRowCache
+from buttress.solvers.hinge.streamed_kernel import StreamedKernel
+
+# Up to so many features a Gaussian similarity takes less time to compute three times than to
+# compute, write to memory and read back twice (20 to 50 thousand rows).
+_STREAMED_FEATURES = 64
 
 
 def gram_matrix(kernel: Kernel, X: Any) -> Array:
@@ -53,10 +59,11 @@ def check_finite(kernel: Kernel, values: Array) -> None:
 
 
 def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> KernelMatrix:
-    """The whole Gram matrix when it fits in `cache_size` megabytes, else a cache of rows.
+    """The whole Gram matrix when it fits in `cache_size` megabytes, else its rows as needed.
 
-    A precomputed matrix is used as it is. A kernel that may be indefinite is checked on the
-    whole matrix, so it is not used with a cache.
+    Rows that cost little are computed whenever they are needed, others are kept in a cache of
+    that size. A precomputed matrix is used as it is. A kernel that may be indefinite is checked on
+    the whole matrix, so it is not used with a cache.
 
     Raises
     ------
@@ -80,6 +87,8 @@ def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> Kerne
             "is too small."
         )
     X = _centred(kernel, X)
+    if kernel.name == "rbf" and isinstance(X, np.ndarray) and X.shape[1] <= _STREAMED_FEATURES:
+        return _streamed_rbf(kernel, X)
     return KernelRowCache(
         lambda rows: np.asarray(kernel(X[rows], X)),
         kernel.diagonal(X),
@@ -88,15 +97,36 @@ def kernel_source(kernel: Kernel, data: TrainingSet, cache_size: float) -> Kerne
     )
 
 
+def _streamed_rbf(kernel: Kernel, X: Array) -> KernelMatrix:
+    """The Gaussian kernel of dense rows, which is computed as often as it is asked for."""
+    if kernel.center is not None:
+        X = X - kernel.center.astype(X.dtype, copy=False)
+        kernel = replace(kernel, center=None)
+    single = X.astype(np.float32, copy=False)
+
+    def sums(rows: IntArray, steps: Array) -> Array:
+        # steps are float64, so similarities of single precision are summed in double
+        return kernel.sums(X, X[rows], steps[None])[:, 0]
+
+    def rough_sums(rows: IntArray, steps: Array) -> Array:
+        return kernel.sums(single, single[rows], steps[None].astype(np.float32))[:, 0]
+
+    return StreamedKernel(
+        lambda rows, columns: kernel(X[rows], X[columns]),
+        sums,
+        kernel.diagonal(X),
+        rough_sums,
+    )
+
+
 def _linear_source(kernel: Kernel, X: Array, cache_size: float) -> KernelMatrix:
     """The linear kernel with its points, so that a solution is also a vector."""
     points = _centred(kernel, X.astype(np.float64))
     if len(X) ** 2 * X.dtype.itemsize <= cache_size * 2**20:
         return KernelMatrix(gram_matrix(kernel, points), points)
-    return KernelRowCache(
-        lambda rows: np.asarray(points[rows] @ points.T),
+    return StreamedKernel(
+        lambda rows, columns: points[rows] @ points[columns].T,
+        lambda rows, steps: points @ (steps @ points[rows]),
         np.einsum("ij,ij->i", points, points),
-        cache_size,
-        X.dtype,
-        points,
+        features=points,
     )

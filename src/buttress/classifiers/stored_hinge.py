@@ -17,8 +17,9 @@ from buttress.kernels import Kernel
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 # A user who asks for no more than this is not told about gaps that follow from it.
 _LOOSE = 1e-6
-# Rows against support vectors are formed in blocks of about this many entries.
-_BLOCK_ENTRIES = 4_000_000
+# Rows and support vectors whose similarities are summed at a time.
+_ROWS = 10_000
+_VECTORS = 512
 
 
 def store_hinge_models(
@@ -91,14 +92,15 @@ def _stored_values(model: Any, data: TrainingSet) -> tuple[Array, Array]:
     # where the support vectors stand among the rows of `data`
     used = np.flatnonzero(np.isin(data.rows, model.support_))
     n = len(data.codes)
-    values = np.empty((n, len(dual)))
-    support = data.X[used].astype(np.float64)
-    step = max(1, _BLOCK_ENTRIES // max(1, len(used)))
-    for start in range(0, n, step):
-        block = data.X[start : start + step].astype(np.float64)
-        if len(used) == 0:
-            values[start : start + step] = 0.0
-            continue
-        K = block[:, used] if model._precomputed else model.kernel_(block, support)
-        values[start : start + step] = K @ dual.T
+    values = np.zeros((n, len(dual)))
+    # few support vectors at a time against many rows: tiles of a size that caches hold
+    for first in range(0, len(used), _VECTORS):
+        some = slice(first, first + _VECTORS)
+        support = data.X[used[some]].astype(np.float64)
+        for start in range(0, n, _ROWS):
+            block = data.X[start : start + _ROWS].astype(np.float64)
+            if model._precomputed:
+                values[start : start + _ROWS] += block[:, used[some]] @ dual[:, some].T
+            else:
+                values[start : start + _ROWS] += model.kernel_.sums(block, support, dual[:, some])
     return values + intercept, np.asarray(np.sum(dual * values[used].T, axis=1))

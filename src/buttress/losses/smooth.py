@@ -91,6 +91,30 @@ class TruncatedQuadratic:
         """Its second derivative, from the right at the kink."""
         return np.where(np.asarray(t) >= self.b1, 0.5 / self.b2, 0.0)
 
+    def threshold(self, s: Array, w: Array, target: float) -> float:
+        """The root ``r`` of ``sum_i w_i l'(r - s_i) = target``, for a positive target.
+
+        The sum is piecewise linear in r with kinks at ``s_i + b1``; one sort finds the piece.
+
+        Examples
+        --------
+        >>> loss = TruncatedQuadratic(b1=0.0, b2=0.5)
+        >>> loss.threshold(np.array([0.0, 1.0, 9.0]), np.ones(3), 3.0)
+        2.0
+        """
+        order = np.argsort(s)
+        ahead = s[order] - s[order[0]]
+        reached = np.cumsum(w[order])
+        due = 2.0 * self.b2 * target
+        # the sum at the kink of every row, over the rows before it
+        before = ahead * reached - np.cumsum(w[order] * ahead)
+        k = max(int(np.searchsorted(before, due, side="right")) - 1, 0)
+        own, part = ahead[: k + 1], w[order[: k + 1]]
+        root = (due + float(part @ own)) / float(reached[k])
+        # what the sums have rounded
+        root += (due - float(part @ np.maximum(root - own, 0.0))) / float(reached[k])
+        return float(root + s[order[0]] + self.b1)
+
     def conjugate(self, s: Array) -> Array:
         """``sup_t s t - value(t)``."""
         s = np.asarray(s)

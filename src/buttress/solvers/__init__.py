@@ -16,6 +16,7 @@ _HOME = {
     "KernelMatrix": "hinge.kernel_rows",
     "KernelRowCache": "hinge.kernel_rows",
     "StackedHingeSolution": "hinge.reject",
+    "StreamedKernel": "hinge.streamed_kernel",
     "double_ramp_step": "hinge.reject",
     "minimize_dc": "hinge.dc",
     "solve_box_qp": "hinge.smo",

@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers.boxqp._sums_gram import GramSpace
+from buttress.solvers.boxqp._sums_points import PointSpace
 
 # Complementarity below this part of the objective is rounding.
 _GAP = 1e-14
@@ -35,15 +36,16 @@ class SumsResult:
     ----------
     b : array of shape (m,)
         The variables.
-    w : array of shape (r,)
-        The dual vector; equals ``sum_j b_j x_{i(j)}`` up to rounding.
+    w : array of shape (r,) or (2 n,)
+        The dual vector; equals ``sum_j b_j x_{i(j)}`` up to rounding. With `gram`, the weights of
+        the points in it and its products with them.
     multiplier : array of shape (n_groups,)
         Of the sums.
     low_force, high_force : arrays of shape (m,)
         Multipliers of the bounds: a variable belongs to the bound whose force exceeds its
         distance from it.
     n_iter : int
-        Steps; each costs ``n r^2`` operations for every group.
+        Steps; each costs ``n r^2`` operations for every group, or ``n^3 / 3``.
     """
 
     b: Array
@@ -63,6 +65,7 @@ def minimise_with_sums(
     group: IntArray,
     sums: Array,
     *,
+    gram: bool = False,
     max_iter: int = 100,
 ) -> SumsResult:
     """Mehrotra's predictor-corrector method.
@@ -70,12 +73,15 @@ def minimise_with_sums(
     Parameters
     ----------
     points : array of shape (n, r)
-        The points as rows of features.
+        The points as rows of features; or, with `gram`, all products of two of them.
     q, lower, upper : arrays of shape (m,)
         The linear part and the box; a variable with ``lower == upper`` stays there.
     row, group : integer arrays of shape (m,)
         The point of every variable, and its group: 0, 1, ... or -1 for none.
     sums : array of shape (n_groups,)
+    gram : bool
+        Which of the two `points` are. Products are the better choice from a rank of about half
+        the number of points on.
     max_iter : int
 
     Returns
@@ -94,9 +100,10 @@ def minimise_with_sums(
     free = upper > lower
     if not free.any():
         m, k = len(q), len(sums)
-        w = points.T @ np.bincount(row, weights=lower, minlength=len(points))
+        weights = np.bincount(row, weights=lower, minlength=len(points))
+        w = np.concatenate([weights, points @ weights]) if gram else points.T @ weights
         return SumsResult(lower.copy(), w, np.zeros(k), np.zeros(m), np.zeros(m), 0)
-    search = _Search(points, q, lower, upper, row, group, sums, free)
+    search = _Search(points, q, lower, upper, row, group, sums, free, gram)
     return search.run(max_iter)
 
 
@@ -113,30 +120,26 @@ class _Search:
         group: IntArray,
         sums: Array,
         free: BoolArray,
+        gram: bool,
     ) -> None:
-        self.points, self.free, self.whole = points, free, lower
+        self.free, self.whole = free, lower
         self.q, self.lower, self.upper = q[free], lower[free], upper[free]
         self.row, self.group = row[free], group[free]
+        space = GramSpace if gram else PointSpace
+        self.space: GramSpace | PointSpace = space(points, self.row, self.group)
         n = len(points)
         self.fixed = np.asarray(np.bincount(row[~free], lower[~free], n), dtype=np.float64)
         self.groups = [np.flatnonzero(self.group == k) for k in range(len(sums))]
-        self.loose = np.flatnonzero(self.group < 0)
-        # the points of every group once, however many of its variables weigh them
-        self.parts = [
-            (members, *np.unique(self.row[members], return_inverse=True))
-            for members in [*self.groups, self.loose]
-            if len(members)
-        ]
         held = [lower[~free & (group == k)].sum() for k in range(len(sums))]
         self.sums = np.asarray(sums, dtype=np.float64) - np.array(held, dtype=np.float64)
 
     def run(self, max_iter: int) -> SumsResult:
         s = 0.5 * (self.upper - self.lower)
         t = s.copy()
-        w = np.zeros(self.points.shape[1])
+        w = self.space.zero()
         multiplier = np.zeros(len(self.groups))
         # The forces of the dual point zero, where they are the margins.
-        unit = max(float(np.abs(self.q).mean()), 1e-3 * self._spread())
+        unit = max(float(np.abs(self.q).mean()), 1e-3 * self.space.spread)
         zl, zu = np.maximum(self.q, 0.0) + unit, np.maximum(-self.q, 0.0) + unit
         best = (s, t, w, multiplier, zl, zu)
         smallest, waited, n_iter = np.inf, 0, 0
@@ -149,7 +152,7 @@ class _Search:
                 smallest, waited = total, 0
             else:
                 waited += 1
-            size = 0.5 * float(w @ w) + abs(float(self.q @ self._b(s, t)))
+            size = 0.5 * self.space.square(w) + abs(float(self.q @ self._b(s, t)))
             if total <= _GAP * size or waited > _PATIENCE or not step.factorise():
                 break
             n_iter += 1
@@ -162,9 +165,6 @@ class _Search:
             w, multiplier = w + length * dw, multiplier + length * dm
             zl, zu = zl + length * dl, zu + length * du
         return self._result(best, n_iter)
-
-    def _spread(self) -> float:
-        return float(np.abs(self.points).max(initial=0.0))
 
     def _b(self, s: Array, t: Array) -> Array:
         """The variables, from the nearer bound."""
@@ -182,51 +182,31 @@ class _Search:
 class _NewtonStep:
     """The linear system at one point: residuals, its factor, and directions.
 
-    With ``theta = zl / s + zu / t`` the multipliers are eliminated first, which centres the
-    points of every group with the weights ``1 / theta``; what is left is one plus the scatters.
+    With ``theta = zl / s + zu / t`` the forces are eliminated.
     """
 
     def __init__(
         self, search: _Search, s: Array, t: Array, zl: Array, zu: Array, w: Array, multiplier: Array
     ) -> None:
         self.search, self.s, self.t, self.zl, self.zu = search, s, t, zl, zu
-        points, row = search.points, search.row
+        space, row = search.space, search.row
         b = search._b(s, t)
-        force = (points @ w)[row] + search.q
-        for k, members in enumerate(search.groups):
-            force[members] += multiplier[k]
+        force = space.values(w)[row] + search.q + np.append(multiplier, 0.0)[search.group]
         self.residual = zl - zu - force
         self.missing = np.array(
             [e - b[mine].sum() for e, mine in zip(search.sums, search.groups, strict=True)]
         )
-        weights = np.bincount(row, weights=b, minlength=len(points)) + search.fixed
-        self.vector = points.T @ weights - w
+        weights = np.bincount(row, weights=b, minlength=len(search.fixed)) + search.fixed
+        self.vector, surplus = space.away(weights, w)
         # What a missing sum is worth: its multiplier, or the forces while that is not yet known.
         price = np.abs(multiplier) + float(np.mean(zl + zu))
         off = float(np.abs(self.residual) @ (s + t)) + float(np.abs(self.missing) @ price)
-        self.infeasibility = off + 0.5 * abs(float(self.vector @ (self.vector + 2.0 * w)))
+        self.infeasibility = off + 0.5 * abs(surplus)
 
     def factorise(self) -> bool:
         """Form and factorise the system; False when rounding has made it indefinite."""
-        search = self.search
-        self.inverse = 1.0 / (self.zl / self.s + self.zu / self.t)
-        r = search.points.shape[1]
-        system = np.eye(r)
-        self.blocks: list[tuple[IntArray, IntArray, Array, Array, float]] = []
-        for members, rows, of in search.parts:
-            phi = np.bincount(of, weights=self.inverse[members], minlength=len(rows))
-            x = search.points[rows]
-            total = float(phi.sum())
-            centre = np.zeros(r) if members is search.loose else (phi @ x) / total
-            x = x - centre
-            scaled = x * np.sqrt(phi)[:, None]
-            system += scaled.T @ scaled
-            self.blocks.append((members, of, x, centre, total))
-        try:
-            self.factor = linalg.cho_factor(system, lower=True, check_finite=False)
-        except (linalg.LinAlgError, ValueError):
-            return False
-        return True
+        self.system = self.search.space.system(1.0 / (self.zl / self.s + self.zu / self.t))
+        return self.system is not None
 
     def corrected(self, gap: float) -> tuple[Array, Array, Array, Array, Array]:
         """The predictor, then the corrector that aims at the centre it points to."""
@@ -239,37 +219,12 @@ class _NewtonStep:
         return self._direction(centre - ds * dl, centre + ds * du)
 
     def _direction(self, tl: Array, tu: Array) -> tuple[Array, Array, Array, Array, Array]:
-        search = self.search
+        assert self.system is not None
         right = self.residual + tl / self.s - self.zl - (tu / self.t - self.zu)
-        forward = self.vector.copy()
-        means = []
-        for k, (members, of, x, centre, total) in enumerate(self.blocks):
-            phi = self.inverse[members]
-            loose = members is search.loose
-            mean = 0.0 if loose else float(phi @ right[members]) / total
-            means.append(mean)
-            pulled = phi * (right[members] - mean)
-            forward += x.T @ np.bincount(of, weights=pulled, minlength=len(x))
-            if not loose:
-                forward += centre * self._missing(k)
-        dw = linalg.cho_solve(self.factor, forward, check_finite=False)
-        db = np.empty_like(right)
-        dm = np.zeros(len(search.groups))
-        for k, (members, of, x, centre, total) in enumerate(self.blocks):
-            extra = 0.0
-            if members is not search.loose:
-                extra = self._missing(k) / total
-                dm[self._number(members)] = means[k] - float(centre @ dw) - extra
-            db[members] = self.inverse[members] * (right[members] - means[k] - (x @ dw)[of] + extra)
+        db, dw, dm = self.system.solve(right, self.vector, self.missing)
         dl = tl / self.s - self.zl - self.zl / self.s * db
         du = tu / self.t - self.zu + self.zu / self.t * db
         return db, dw, dm, dl, du
-
-    def _number(self, members: IntArray) -> int:
-        return next(k for k, mine in enumerate(self.search.groups) if mine is members)
-
-    def _missing(self, block: int) -> float:
-        return float(self.missing[self._number(self.blocks[block][0])])
 
 
 def _longest(*pairs: tuple[Array, Array]) -> float:

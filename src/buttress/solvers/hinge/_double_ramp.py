@@ -336,11 +336,16 @@ class _MirroredRows(KernelMatrix):
         values = self.rows.part(below, columns % n)[where]
         return np.asarray(values * np.outer(self._side(rows), self._side(columns)))
 
-    def add(self, rows: IntArray, steps: Array, g: Array) -> None:
+    @property
+    def has_rough_sums(self) -> bool:
+        """Whether `add` can be had in less time with fewer digits."""
+        return self.rows.has_rough_sums
+
+    def add(self, rows: IntArray, steps: Array, g: Array, rough: bool = False) -> None:
         """``g += K[:, rows] @ steps``, in place."""
         n = self.rows.n
         change = np.zeros(n)
-        self.rows.add(rows % n, steps * self._side(rows), change)
+        self.rows.add(rows % n, steps * self._side(rows), change, rough)
         g[:n] += change
         g[n:] -= change
 

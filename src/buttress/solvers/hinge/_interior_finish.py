@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._threads import blas_threads_for
 from buttress.solvers.boxqp.group_sums import minimise_with_sums
 from buttress.solvers.hinge._smo_problem import BoxProblem
 
@@ -29,19 +30,32 @@ def work_before_interior(problem: BoxProblem) -> float:
     Infinite where there is none: a kernel too large to factorise, or held by rows only.
     """
     K = problem.K
+    if K.features is not None:
+        rank = K.features.shape[1]
+        return _price(_by_points(problem, rank)) if rank <= _LARGEST_FEATURES else np.inf
+    if K.n > _LARGEST_KERNEL or not K.factorable:
+        return np.inf
+    points = K.known_points()
+    rank = min(_GUESSED_RANK, K.n) if points is None else points.shape[1]
+    factor = _PER_OPERATION * K.n * rank**2 if points is None else 0.0
+    return factor + _price(min(_by_points(problem, rank), _by_products(problem)))
+
+
+def _price(operations: float) -> float:
+    """Microseconds for steps of so many operations."""
+    return _STEPS * (_PER_STEP + _PER_OPERATION * operations)
+
+
+def _by_points(problem: BoxProblem, rank: int) -> float:
+    """Operations of a step in the dimensions of the points."""
     # variables of one group that share a row share its place in the system
-    m = K.n * max(1, problem.n_groups)
-    if K.features is None:
-        if K.n > _LARGEST_KERNEL or not K.factorable:
-            return np.inf
-        points = K.known_points()
-        rank = min(_GUESSED_RANK, K.n) if points is None else points.shape[1]
-        factor = _PER_OPERATION * K.n * rank**2 if points is None else 0.0
-    else:
-        rank, factor = K.features.shape[1], 0.0
-        if rank > _LARGEST_FEATURES:
-            return np.inf
-    return factor + _STEPS * (_PER_STEP + _PER_OPERATION * m * rank**2)
+    m = problem.K.n * max(1, problem.n_groups)
+    return float(m * rank**2)
+
+
+def _by_products(problem: BoxProblem) -> float:
+    """Operations of a step with the products of the points, where they are held."""
+    return np.inf if problem.K.whole is None else problem.K.n**3 / 3.0
 
 
 def interior_first(problem: BoxProblem) -> bool:
@@ -58,13 +72,21 @@ def interior_first(problem: BoxProblem) -> bool:
 
 
 def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
-    """Signed variables, those that belong to a bound put on it; the vector; the steps taken."""
-    points = problem.K.points()
+    """Signed variables, those that belong to a bound put on it; the vector; the steps taken.
+
+    The vector is of use where the kernel has features.
+    """
+    K = problem.K
+    points = K.points()
     assert points is not None
-    found = minimise_with_sums(
-        points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
-        np.zeros(problem.n_groups),
-    )  # fmt: skip
+    gram = K.features is None and _by_products(problem) < _by_points(problem, points.shape[1])
+    if gram:
+        points = np.asarray(K.whole, dtype=np.float64)
+    with blas_threads_for(K.n):
+        found = minimise_with_sums(
+            points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
+            np.zeros(problem.n_groups), gram=gram,
+        )  # fmt: skip
     # Forces in units of the margins against distances in units of the box.
     margin = max(float(np.abs(problem.q).max(initial=0.0)), 1e-300)
     width = np.maximum(problem.upper - problem.lower, 1e-300)

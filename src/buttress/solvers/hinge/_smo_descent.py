@@ -42,8 +42,9 @@ class Descent:
         self.layers, self.ends = _layers(problem)
         self.whole: _Block | None = None
         self.kernel: BlockKernel | None = None
-        # whether the last run ended without its tolerance
+        # whether the last run ended without its tolerance, and its work in microseconds
         self.exhausted = False
+        self.spent = 0.0
         # one more variable, with an empty box, fills the layers where a row has none
         self.box = [np.append(x, 0.0) for x in (problem.lower, problem.upper, problem.slack)]
 
@@ -54,12 +55,12 @@ class Descent:
         """
         problem = self.problem
         steps = since_newton = 0
-        spent = 0.0
+        self.spent = 0.0
         self.exhausted = True
         tight = tol < _TIGHT
         near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
         block: _Block | None = None
-        while steps < max_iter and spent < allowance:
+        while steps < max_iter and self.spent < allowance:
             worst = problem.violation(state)
             target = problem.reachable(tol, state.c, state.g)
             may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
@@ -71,7 +72,7 @@ class Descent:
             if polish or (worst > target and since_newton > pause):
                 since_newton = 0
                 moved, solves = self._newton(state, free)
-                spent += newton * solves
+                self.spent += newton * solves
                 if moved:
                     worst = problem.violation(state)
                     may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
@@ -87,7 +88,7 @@ class Descent:
             )
             steps += taken
             since_newton += taken
-            spent += taken * pair + _PER_BLOCK
+            self.spent += taken * pair + _PER_BLOCK
         return steps
 
     def _times(self, n_free: int) -> tuple[float, float]:

@@ -61,6 +61,8 @@ class BoxProblem:
         # A variable moved to its bound must not move the scores either.
         harmless = max(_SNAP / self.scale if self.scale > 0 else np.inf, 2e-15 * widest)
         self.slack = np.minimum(min(_BOUND_TOLERANCE * widest, harmless), 0.25 * width)
+        # whether sums may be brought up to date with fewer digits (see `smo`)
+        self.rough = False
         self.v = np.empty(m)
         self.best = np.empty((self.n_groups + 1, 2))
 
@@ -104,7 +106,7 @@ class BoxProblem:
         moved = np.flatnonzero(change)
         for first in range(0, len(moved), self.K.most_rows):
             rows = moved[first : first + self.K.most_rows]
-            self.K.add(rows, change[rows], g)
+            self.K.add(rows, change[rows], g, self.rough)
 
     def _repair(self, state: State) -> None:
         """Make every group sum zero by moving the variables that gain most from it."""
@@ -136,9 +138,11 @@ class BoxProblem:
     def reachable(self, tol: float, c: Array, g: Array) -> float:
         """`tol`, or what rounding and the bound tolerance allow when that is more."""
         largest = float(np.abs(g).max(initial=0.0)) + float(np.abs(self.q).max(initial=0.0))
-        norm = float(np.linalg.norm(c)) * self.scale
+        # not `norm`: BLAS would wake its threads for a sum that takes microseconds
+        norm = float(np.sqrt(np.einsum("i,i->", c, c))) * self.scale
+        digits = np.finfo(np.float32 if self.rough else np.float64)
         snapped = float(self.slack.max(initial=0.0)) * self.scale
-        return max(tol, 16.0 * np.finfo(np.float64).eps * max(largest, norm), snapped)
+        return max(tol, 16.0 * float(digits.eps) * max(largest, norm), snapped)
 
     def violation(self, state: State) -> float:
         """Refresh the scores; the largest violation over the groups."""

@@ -96,8 +96,13 @@ class KernelMatrix:
         gather(small, where, where, out)
         return out
 
-    def add(self, rows: IntArray, steps: Array, g: Array) -> None:
-        """``g += K[:, rows] @ steps``, in place and in float64."""
+    @property
+    def has_rough_sums(self) -> bool:
+        """Whether `add` can be had in less time with fewer digits."""
+        return False
+
+    def add(self, rows: IntArray, steps: Array, g: Array, rough: bool = False) -> None:
+        """``g += K[:, rows] @ steps``, in place and in float64; what is held is not `rough`."""
         add_rows(self._buffer, self._slots(rows), steps, g)
 
     def times(self, c: Array) -> Array:

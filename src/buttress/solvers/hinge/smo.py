@@ -38,6 +38,8 @@ from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
 _STIFF = 1000.0
 _GROWTH = 10.0
 _ROUGH = 1e-2
+# Sums of few digits are brought this far below the tolerance, so that it holds with all digits.
+_BELOW = 0.9
 # Violations that rounding leaves are accepted up to this part of the largest score.
 _COARSE = 1e-8
 # Work on what the interior point leaves, as a multiple of its own.
@@ -149,6 +151,7 @@ def solve_box_qp(
     for training support vector machines", Journal of Machine Learning Research 6, 2005.
     """
     problem = BoxProblem(as_kernel_rows(K), sign, linear, lower, upper, row, group)
+    problem.rough = problem.K.has_rough_sums
     descent = Descent(problem)
     steps = 0
     allowance = work_before_interior(problem)
@@ -157,11 +160,16 @@ def solve_box_qp(
             allowance = 0.0
             state = problem.starting_state(None, None)
         else:
-            state, steps = _from_smaller_boxes(problem, tol, max_iter, allowance)
+            allowance = work_before_interior(problem)  # the rank is known now
+            state, steps, spent = _from_smaller_boxes(problem, tol, max_iter, allowance)
+            allowance -= spent
     else:
         state = problem.starting_state(start, start_g)
+    if problem.rough:
+        steps += _roughly(problem, descent, state, tol, max_iter - steps)
     steps += descent.run(state, tol, max_iter - steps, allowance)
-    if descent.exhausted and allowance > 0.0 and np.isfinite(allowance):
+    unknown = problem.K.known_points() is None
+    if descent.exhausted and unknown and np.isfinite(allowance):
         # Now that it matters, find out the rank: where it is high the interior point costs more.
         problem.K.points()
         more = work_before_interior(problem) - allowance
@@ -172,6 +180,19 @@ def solve_box_qp(
     if short and solution.n_iter < max_iter and np.isfinite(allowance):
         solution = _by_interior_point(problem, descent, solution, tol, max_iter)
     return solution
+
+
+def _roughly(problem: BoxProblem, descent: Descent, state: State, tol: float, max_iter: int) -> int:
+    """Descend with sums of few digits as far as they allow; the pair steps taken.
+
+    Sums of all digits follow, where `tol` asks for more; the certificate has them in any case.
+    """
+    steps = descent.run(state, _BELOW * tol, max_iter)
+    enough = problem.reachable(_BELOW * tol, state.c, state.g) < tol
+    problem.rough = False
+    if not enough:
+        state.g = problem.K.times(state.c)
+    return steps
 
 
 def _wanted(problem: BoxProblem, solution: BoxSolution, tol: float) -> float:
@@ -201,7 +222,8 @@ def _refined(
     while solution.violation > problem.reachable(tol, solution.c, solution.g) and steps < max_iter:
         if descent.exhausted:
             break
-        state = State(problem.sign * solution.a, solution.c, problem.K.times(solution.c))
+        own = solution.g if solution.w is None else problem.K.times(solution.c)
+        state = State(problem.sign * solution.a, solution.c, own.copy())
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
         # Where no more than a third is gained rounding, or the interior point, has the word.
@@ -229,8 +251,8 @@ def _by_interior_point(
 
 def _from_smaller_boxes(
     problem: BoxProblem, tol: float, max_iter: int, allowance: float
-) -> tuple[State, int]:
-    """A start from problems whose boxes grow to this one's; also the pair steps taken.
+) -> tuple[State, int, float]:
+    """A start from problems whose boxes grow to this one's; also the pair steps and the work.
 
     Pair steps that are short against the box take very many to find which variables end at
     their bounds (features of unlike scales, large penalties). In a small box most do so at
@@ -239,14 +261,17 @@ def _from_smaller_boxes(
     levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_GROWTH)))
     small = problem.in_smaller_boxes(_GROWTH**-levels)
     state = small.starting_state(None, None)
-    steps = 0
+    steps, spent = 0, 0.0
     rough = max(tol, _ROUGH * float(np.abs(problem.q).max(initial=0.0)))
     for level in range(levels, 0, -1):
         small = problem.in_smaller_boxes(_GROWTH**-level)
-        steps += Descent(small).run(state, rough, max_iter - steps, allowance / levels)
+        descent = Descent(small)
+        share = (allowance - spent) / (level + 1)
+        steps += descent.run(state, rough, max_iter - steps, share)
+        spent += descent.spent
         state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
-    return state, steps
+    return state, steps, spent
 
 
 def _certified(

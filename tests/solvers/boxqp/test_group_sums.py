@@ -1,0 +1,56 @@
+"""The interior point with points and with their products takes the same way to the optimum."""
+
+import numpy as np
+import pytest
+
+from buttress.solvers.boxqp.group_sums import minimise_with_sums
+
+
+def problem(n_groups, some_outside, seed=0):
+    """Two variables for each of 60 points; three and a whole point's variables are fixed."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    points = rng.normal(size=(n, 30))
+    row = np.tile(np.arange(n), 2)
+    group = np.repeat([0, n_groups - 1], n) if n_groups else np.full(2 * n, -1)
+    if some_outside:
+        group = np.where(rng.random(2 * n) < 0.3, -1, group)
+    sign = rng.choice([-1.0, 1.0], 2 * n)
+    lower, upper = np.minimum(5.0 * sign, 0.0), np.maximum(5.0 * sign, 0.0)
+    fixed = [0, 1, 2, 4, 4 + n]
+    upper[fixed] = lower[fixed] = 0.5 * (lower + upper)[fixed]
+    held = [lower[fixed][group[fixed] == k].sum() for k in range(n_groups)]
+    return points, -sign, lower, upper, row, group, np.array(held)
+
+
+@pytest.mark.parametrize("some_outside", [False, True])
+@pytest.mark.parametrize("n_groups", [0, 1, 2])
+def test_products_give_what_points_give(n_groups, some_outside):
+    points, *rest = problem(n_groups, some_outside)
+    by_points = minimise_with_sums(points, *rest)
+    by_products = minimise_with_sums(points @ points.T, *rest, gram=True)
+    np.testing.assert_allclose(by_products.b, by_points.b, atol=1e-7)
+    np.testing.assert_allclose(by_products.multiplier, by_points.multiplier, atol=1e-8)
+    np.testing.assert_allclose(by_products.w[60:], points @ by_points.w, atol=1e-8)
+    # the weights beside these values are those of the same vector
+    np.testing.assert_allclose(
+        points @ (points.T @ by_products.w[:60]), by_products.w[60:], atol=1e-8
+    )
+    q, lower, upper, row, group, sums = rest
+    b = by_products.b
+    assert ((b >= lower) & (b <= upper)).all()
+    for k in range(n_groups):
+        assert b[group == k].sum() == pytest.approx(sums[k], abs=1e-8)
+    force = by_products.w[60:][row] + q + np.append(by_products.multiplier, 0.0)[group]
+    free = (b - lower > 1e-4) & (upper - b > 1e-4)
+    assert free.any()
+    assert np.abs(force[free]).max() < 1e-6
+
+
+def test_nothing_to_move():
+    points, q, lower, _, row, group, _ = problem(0, False)
+    found = minimise_with_sums(
+        points @ points.T, q, lower, lower, row, group, np.empty(0), gram=True
+    )
+    weights = np.bincount(row, weights=lower, minlength=60)
+    np.testing.assert_allclose(found.w, np.r_[weights, points @ (points.T @ weights)])
