@@ -21,7 +21,7 @@ from buttress._compile import FAST
 from buttress.kernels.exponential import exp_in_place_32, exp_in_place_64
 from buttress.solvers.numerics.cholesky import factorise_small, row_length, solve_small
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
-from buttress.solvers.numerics.logarithm import log32, log64
+
 from buttress.solvers.numerics.vector_maximum import LANES, largest
 from quick import product_and_exp
 from stream import GAMMA, OnlineModel, PARampRule, make_kernel, stream

@@ -25,6 +25,8 @@ from buttress.solvers.blockwise.passes import Reader, Rows, each_term
 _FEW_CURVED = 0.05
 # Rows that are enough to tell.
 _LOOK_ROWS = 2_000
+# Rows that a search goes through: its steps are corrected, and need not be exact.
+_MOST_ROWS = 4_000
 _FIRST_WIDTH, _BISECTIONS = 1e-3, 32
 _WIDEST = 1e12
 
@@ -176,18 +178,31 @@ def sample_offsets(sample: Objective | None) -> SampleOffsets | None:
     """The search, for problems with one offset and one loss term per row."""
     if sample is None or sample.rows.n_offsets != 1 or len(sample.rows.terms) != 1:
         return None
-    parts = sample.source.map(partial(_tiles, sample.reader))
-    tiles = [tile for part in parts for tile in part]
-    rows = Rows(
-        np.concatenate([tile.raw for tile in tiles]),
-        np.concatenate([tile.targets for tile in tiles]),
-        np.concatenate([tile.weight for tile in tiles]),
-        np.concatenate([tile.numbers for tile in tiles]),
-        np.concatenate([tile.codes for tile in tiles]),
-        np.concatenate([tile.members for tile in tiles]),
-    )
-    return SampleOffsets(sample, rows)
+    n_rows = sample.source.n_rows
+    rows: IntArray = np.arange(n_rows)
+    if n_rows > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(4).permutation(n_rows)[:_MOST_ROWS])
+    tiles = [tile for part in sample.source.map(partial(_tiles, sample.reader, rows)) for tile in part]
+    fields = ("raw", "targets", "weight", "numbers", "codes", "members")
+    whole = (np.concatenate([getattr(tile, name) for tile in tiles]) for name in fields)
+    return SampleOffsets(sample, Rows(*whole))
 
 
-def _tiles(reader: Reader, block: Block) -> list[Rows]:
-    return list(reader.tiles(block))
+def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
+    """The rows of a block with these places, tile by tile."""
+    found = []
+    start = block.start
+    for tile in reader.tiles(block):
+        inside = rows[(rows >= start) & (rows < start + len(tile.raw))] - start
+        start += len(tile.raw)
+        found.append(
+            Rows(
+                tile.raw[inside],
+                tile.targets[inside],
+                tile.weight[inside],
+                tile.numbers[inside],
+                tile.codes[inside],
+                tile.members[inside],
+            )
+        )
+    return found
