@@ -8,11 +8,11 @@ import numpy as np
 from buttress.blocks.base import ArrayBlocks, take_rows
 from buttress.kernels.approximate import LinearMap
 from buttress.losses import LeakyHockeyStick
+from buttress.losses.logarithm import log_from_one
 from buttress.solvers.blockwise import _sample, reduction
 from buttress.solvers.blockwise.columns import Folds, column_grid, margin_rows
 from buttress.solvers.blockwise.objective import make_objective
 from buttress.solvers.blockwise.scan import scan
-from buttress.losses.logarithm import log_from_one
 
 
 @numba.njit

@@ -25,7 +25,7 @@ from buttress.solvers.blockwise.objective import Objective
 # and 5 folds: 34 processor seconds with 2.5, 29 with 4, 26 with 7, which fails more columns.
 _APART = 4.0
 # Passes in one metric before it is renewed, and metrics at most.
-_PASSES, _METRICS = 8, 6
+_PASSES, _METRICS = 12, 4
 # Passes of the columns in between.
 _LAST_PASSES = 16
 # Steps beyond the last two solutions, in units of their distance, at most.

@@ -126,9 +126,7 @@ class TileLoop:
         In the precision of the data.
     """
 
-    def __init__(
-        self, rows: RowLoss, problem: IntArray, fold: IntArray, offsets: Array
-    ) -> None:
+    def __init__(self, rows: RowLoss, problem: IntArray, fold: IntArray, offsets: Array) -> None:
         n_columns, kind = len(fold), offsets.dtype
         costs = [[term.cost_below, term.cost_above] for term in rows.terms]
         of_terms = np.zeros((len(rows.terms), 2, n_columns), dtype=kind)
