@@ -223,6 +223,11 @@ class ArrayBlocks(LocalBlocks):
         return working_dtype(self.X.dtype)
 
     @property
+    def keeps(self) -> bool:
+        """Whether every pass sees the same blocks."""
+        return self._kept is not None
+
+    @property
     def starts(self) -> IntArray:
         return np.arange(0, self.n_rows, self.block_size)
 

@@ -9,9 +9,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._compile import inner
+from buttress.losses.logarithm import log_from_one
 
 # exp() of anything above overflows float64.
 _LARGEST_EXPONENT = 709.0
+
+
+@inner(fastmath={"contract", "nsz", "nnan", "ninf"})
+def _endless(u: Any) -> Any:  # pragma: no cover (compiled)
+    """``1 - u`` up to margin one, ``-log u`` beyond, free of branches."""
+    one, zero = type(u)(1.0), type(u)(0.0)
+    beyond = u if u > one else one
+    return (one - u if u < one else zero) - log_from_one(beyond)
+
+
+@inner()
+def _power(u: Any, bend: float) -> Any:  # pragma: no cover (compiled)
+    """``1 - u`` up to margin one, ``(1 - u^bend) / bend`` beyond."""
+    one, kind = type(u)(1.0), type(u)
+    return one - u if u <= one else -np.expm1(kind(bend) * np.log(u)) / kind(bend)
 
 
 class LeakyScalars(NamedTuple):
@@ -25,11 +42,20 @@ class LeakyScalars(NamedTuple):
 
     def value(self, u: Any) -> Any:
         """The loss."""
-        if u <= 1.0:
-            return 1.0 - u
+        return _endless(u) if self.bend == 0.0 else _power(u, self.bend)
+
+    def add_values(self, u: Any, weight: Any, total: Any) -> None:
+        """Add the weighted loss at every margin to a total of its own.
+
+        Optional in the scalars of a loss: here the two kinds part before the loop and not in it,
+        so that it is vectorised.
+        """
         if self.bend == 0.0:
-            return -np.log(u)
-        return -np.expm1(self.bend * np.log(u)) / self.bend
+            for i in range(u.size):
+                total[i] += weight[i] * _endless(u[i])
+        else:
+            for i in range(u.size):
+                total[i] += weight[i] * _power(u[i], self.bend)
 
     def slopes(self, u: Any) -> Any:
         """Minus the derivative, and the curvature."""

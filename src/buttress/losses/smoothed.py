@@ -4,10 +4,49 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array
+
+
+class SmoothedHingeScalars(NamedTuple):
+    """`SmoothedHinge` at one margin, for compiled loops (`buttress.losses.scalar`)."""
+
+    top: float
+    scale: float
+    width: float
+
+    def value(self, u: Any) -> Any:
+        """The loss."""
+        zero, width, scale = type(u)(0.0), type(u)(self.width), type(u)(self.scale)
+        t = type(u)(self.top) - u
+        inside = min(max(t + width, zero), width + width)
+        return scale * (inside * inside / (type(u)(4.0) * width) + max(t - width, zero))
+
+    def slopes(self, u: Any) -> Any:
+        """Minus the derivative, and the curvature."""
+        zero, one, scale = type(u)(0.0), type(u)(1.0), type(u)(self.scale)
+        t, width = type(u)(self.top) - u, type(u)(self.width)
+        share = min(max((t + width) / (width + width), zero), one)
+        return scale * share, (scale / (width + width) if abs(t) < width else zero)
+
+
+class ClippingHingeScalars(NamedTuple):
+    """`ClippingHinge` at one margin, for compiled loops."""
+
+    floor: float
+    scale: float
+
+    def value(self, u: Any) -> Any:
+        """The (negative) value."""
+        return min(type(u)(self.scale) * (u - type(u)(self.floor)), type(u)(0.0))
+
+    def slopes(self, u: Any) -> Any:
+        """Minus the derivative; no curvature."""
+        zero = type(u)(0.0)
+        return (-type(u)(self.scale) if u < type(u)(self.floor) else zero), zero
 
 
 @dataclass(frozen=True)
@@ -48,6 +87,11 @@ class SmoothedHinge:
     def curvature_bound(self) -> float:
         """``scale / (2 width)``, the curvature of the parabola."""
         return self.scale / (2.0 * self.width)
+
+    @property
+    def scalars(self) -> SmoothedHingeScalars:
+        """The loss at one margin, for compiled loops."""
+        return SmoothedHingeScalars(float(self.top), float(self.scale), float(self.width))
 
     def value(self, u: Array) -> Array:
         """The loss at the margins `u`."""
@@ -96,6 +140,11 @@ class ClippingHinge:
 
     floor: float = -1.0
     scale: float = 1.0
+
+    @property
+    def scalars(self) -> ClippingHingeScalars:
+        """The value at one margin, for compiled loops."""
+        return ClippingHingeScalars(float(self.floor), float(self.scale))
 
     def value(self, u: Array) -> Array:
         """The (negative) value at the margins `u`."""

@@ -14,7 +14,7 @@ from buttress.kernels.approximate import LinearMap, nystroem_map, transform
 from buttress.losses import LeakyHockeyStick
 from buttress.losses.smooth import Exponential, TruncatedQuadratic
 from buttress.losses.smoothed import SmoothedHinge, SmoothedRamp
-from buttress.solvers.blockwise import reduction
+from buttress.solvers.blockwise import _sample, reduction
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import (
     Columns,
@@ -170,7 +170,7 @@ def test_a_fold_is_a_fit_without_its_rows() -> None:
 
 
 def test_many_rows_start_from_a_sample_and_end_at_the_same_point(monkeypatch) -> None:
-    monkeypatch.setattr(reduction, "_FEWEST_SAMPLE", 400)
+    monkeypatch.setattr(_sample, "_FEWEST_SAMPLE", 400)
     X, y, _ = data(3000)
     folds = Folds(2, seed=1)
     options = {"rows": LEAKY, "columns": column_grid(1, range(3), [1e-2, 1e-4]), "folds": folds}
@@ -195,7 +195,7 @@ def test_more_columns_than_a_batch_and_more_components_than_a_square(monkeypatch
     np.testing.assert_allclose(
         solve_columns(objective, tol=1e-14).objective, expected.objective, atol=1e-11
     )
-    monkeypatch.setattr(reduction, "_MOST_SQUARE", 10)
+    monkeypatch.setattr(reduction, "MOST_SQUARE", 10)
     many = solve_columns(objective, tol=1e-12, max_passes=1000)
     assert many.method == "lbfgs"
     np.testing.assert_allclose(many.objective, expected.objective, atol=1e-9)

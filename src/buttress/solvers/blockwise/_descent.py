@@ -21,6 +21,9 @@ Evaluate = Callable[[Array, IntArray], tuple[Array, Array]]
 _DECREASE, _END_SLOPE = 1e-4, 0.9
 _SHORTEN, _LEAST_SHARE, _MOST_SHARE = 0.25, 0.05, 0.5
 _MOST_REJECTIONS = 12
+# By how much a step's curvature may shorten directions. A metric that is nearly singular where the
+# step went would shorten all of them, and the decrement with them: to nothing, as at a minimum.
+_MOST_CURVED = 10.0
 
 
 class Preconditioner(Protocol):
@@ -127,7 +130,7 @@ class _Memory:
             return d
         Y, inverse = self.changes[-1][:, columns], self.inverse[-1][columns]
         curvature = np.einsum("ij,ij->j", Y, apply(Y, columns)) * inverse
-        return d / np.where(curvature > 0, curvature, 1.0)
+        return d / np.where(curvature > 0, np.minimum(curvature, _MOST_CURVED), 1.0)
 
 
 def descend(

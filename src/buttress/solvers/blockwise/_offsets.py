@@ -11,49 +11,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._compile import compiled
+from buttress._compile import FAST, compiled, inner
 from buttress.blocks.base import Block
-from buttress.losses import LeakyHockeyStick
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import Reader, Rows, each_term
+from buttress.solvers.smooth.margins import for_loss, set_slope
 
 # Mean curvature, relative to its bound, below which a column's offset is searched for.
 _FEW_CURVED = 0.05
 # Rows that are enough to tell.
 _LOOK_ROWS = 2_000
+# Rows that a search goes through: its steps are corrected, and need not be exact.
+_MOST_ROWS = 4_000
 _FIRST_WIDTH, _BISECTIONS = 1e-3, 32
 _WIDEST = 1e12
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
-def _leaky_slope(margin: Array, side: Array, weight: Array, move: float, bend: float) -> float:
+@inner(fastmath=FAST)
+def _slope(loss: Any, margin: Array, side: Array, weight: Array, move: float, work: Array) -> float:
     """Sum of the derivatives in the offset when it moves by `move`."""
+    by = margin.dtype.type(move)
+    for i in range(margin.size):
+        work[i] = margin[i] + side[i] * by
+    set_slope(loss, work, work)
     total = 0.0
     for i in range(margin.size):
-        u = max(margin[i] + side[i] * move, 1.0)
-        total -= weight[i] * side[i] * (1.0 / u if bend == 0.0 else u ** (bend - 1.0))
+        total -= weight[i] * side[i] * work[i]
     return total
 
 
 @compiled()
-def _leaky_moves(
-    margins: Array, sides: Array, weights: Array, correction: Array, bend: float, found: Array
+def _moves(
+    loss: Any, margins: Array, sides: Array, weights: Array, correction: Array, found: Array
 ) -> None:
-    """`SampleOffsets._bisect` for the leaky hockey stick; rows of the matrices are columns."""
+    """`SampleOffsets._bisect` for a loss with scalars; rows of the matrices are columns."""
+    work = np.empty_like(margins[0])
     for c in range(len(found)):
-        margin, side, weight = margins[c], sides[c], weights[c]
+        margin, side, weight, more = margins[c], sides[c], weights[c], correction[c]
         low, high = -_FIRST_WIDTH, _FIRST_WIDTH
-        while _leaky_slope(margin, side, weight, low, bend) + correction[c] > 0 and low > -_WIDEST:
+        while _slope(loss, margin, side, weight, low, work) + more > 0 and low > -_WIDEST:
             low *= 8.0
-        while _leaky_slope(margin, side, weight, high, bend) + correction[c] < 0 and high < _WIDEST:
+        while _slope(loss, margin, side, weight, high, work) + more < 0 and high < _WIDEST:
             high *= 8.0
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            if _leaky_slope(margin, side, weight, middle, bend) + correction[c] < 0:
+            if _slope(loss, margin, side, weight, middle, work) + more < 0:
                 low = middle
             else:
                 high = middle
@@ -109,16 +116,16 @@ class SampleOffsets:
         correction = slope - self._slope(margin, 0.0, target, member, total)
         margin, _ = self._margins(there, columns)
 
-        loss = self.sample.rows.loss
-        if type(loss) is LeakyHockeyStick:
+        scalars = getattr(self.sample.rows.loss, "scalars", None)
+        if scalars is not None:
             found: Array = np.empty(len(columns))
             sides = np.broadcast_to(target.T, margin.T.shape)
-            _leaky_moves(
+            for_loss(_moves, scalars)(
+                scalars,
                 np.ascontiguousarray(margin.T),
                 np.ascontiguousarray(sides),
                 np.ascontiguousarray(member.T),
                 correction * total,
-                1.0 / loss.r,
                 found,
             )
         else:
@@ -176,18 +183,33 @@ def sample_offsets(sample: Objective | None) -> SampleOffsets | None:
     """The search, for problems with one offset and one loss term per row."""
     if sample is None or sample.rows.n_offsets != 1 or len(sample.rows.terms) != 1:
         return None
-    parts = sample.source.map(partial(_tiles, sample.reader))
-    tiles = [tile for part in parts for tile in part]
-    rows = Rows(
-        np.concatenate([tile.raw for tile in tiles]),
-        np.concatenate([tile.targets for tile in tiles]),
-        np.concatenate([tile.weight for tile in tiles]),
-        np.concatenate([tile.numbers for tile in tiles]),
-        np.concatenate([tile.codes for tile in tiles]),
-        np.concatenate([tile.members for tile in tiles]),
-    )
-    return SampleOffsets(sample, rows)
+    n_rows = sample.source.n_rows
+    rows: IntArray = np.arange(n_rows)
+    if n_rows > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(4).permutation(n_rows)[:_MOST_ROWS])
+    tiles = [
+        tile for part in sample.source.map(partial(_tiles, sample.reader, rows)) for tile in part
+    ]
+    fields = ("raw", "targets", "weight", "numbers", "codes", "members")
+    whole = (np.concatenate([getattr(tile, name) for tile in tiles]) for name in fields)
+    return SampleOffsets(sample, Rows(*whole))
 
 
-def _tiles(reader: Reader, block: Block) -> list[Rows]:
-    return list(reader.tiles(block))
+def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
+    """The rows of a block with these places, tile by tile."""
+    found = []
+    start = block.start
+    for tile in reader.tiles(block):
+        inside = rows[(rows >= start) & (rows < start + len(tile.raw))] - start
+        start += len(tile.raw)
+        found.append(
+            Rows(
+                tile.raw[inside],
+                tile.targets[inside],
+                tile.weight[inside],
+                tile.numbers[inside],
+                tile.codes[inside],
+                tile.members[inside],
+            )
+        )
+    return found

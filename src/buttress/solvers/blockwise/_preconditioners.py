@@ -177,23 +177,29 @@ def factor(H: Array, objective: Objective, mixed: Array | None = None) -> Array:
 
 
 def sampled_curvature(
-    objective: Objective, theta: Array, ratio: float, bound: Array
+    objective: Objective, theta: Array, ratio: float, bound: Array | None
 ) -> SampledCurvature:
-    """Hessians of a sample's objective at the sample's solution.
+    """Hessians of an objective, most often a sample's, near its solution.
 
     Parameters
     ----------
     objective : Objective
-        Of the sample.
     theta : array of shape (parameters, columns)
-        The sample's solutions.
+        Where the Hessians are formed.
     ratio : float
         Hessians are formed for penalties this far apart, for each binary problem; columns share
         the nearest.
-    bound : array of shape (parameters,)
-        Diagonal of the curvature bound, a share of which is mixed in.
+    bound : array of shape (parameters,), or None
+        Diagonal of the curvature bound, a share of which is mixed in against what a sample has
+        not seen; None for all rows, whose Hessian may be much smaller than the bound and is mixed
+        in the offsets only.
     """
     columns = objective.columns
+    if bound is None:
+        # Where no margin is bent an offset has no curvature, and half a step away it has.
+        bound = np.zeros(objective.n_parameters)
+        bound[objective.n_components :] = curvature_bound(objective.rows.loss)
+    mixed = _MIXED * bound
     # Columns on all rows (the last fold) stand for the others with their penalty.
     order = np.lexsort((columns.fold, columns.alpha, columns.problem))
     same = (np.diff(columns.alpha[order]) == 0) & (np.diff(columns.problem[order]) == 0)
@@ -208,7 +214,7 @@ def sampled_curvature(
         chosen = here[np.unique(np.abs(logs - wanted[:, None]).argmin(axis=1))]
         for part in hessian_batches(objective, chosen):
             found = objective.hessians(theta[:, part], part)
-            factors.extend(factor(H, objective, _MIXED * bound) for H in found)
+            factors.extend(factor(H, objective, mixed) for H in found)
         mine = np.flatnonzero(columns.problem == problem)
         distance = np.abs(np.log(columns.alpha[mine])[:, None] - np.log(columns.alpha[chosen]))
         group[mine] = len(factors) - len(chosen) + distance.argmin(axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -158,12 +159,15 @@ class Objective:
         m = self.n_components
         return np.vstack([self.rotation.T @ theta[:m], theta[m:]])
 
-    def in_coordinates(self) -> Objective:
-        """The same problem on rows whose coordinates are kept, for a sample in memory."""
-        if self.basis is None or not isinstance(self.source, ArrayBlocks):
-            return self
+    def in_coordinates(self, dtype: np.dtype[Any]) -> Objective:
+        """The same problem on rows in memory whose coordinates are kept, in this precision."""
         kept = self.source
-        mapped = (kept.X @ self.basis.astype(kept.dtype)).astype(kept.dtype, copy=False)
+        same = self.basis is None and kept.dtype == dtype
+        if same or not isinstance(kept, ArrayBlocks):
+            return self
+        mapped = np.empty((kept.n_rows, self.n_components), dtype=dtype)
+        for _ in kept.map(partial(_set_coordinates, self.basis, mapped)):
+            pass
         source = ArrayBlocks(mapped, kept.y, kept.weight, rows=kept.rows, keep=True)
         reader = replace(self.reader, features=LinearMap(mapped.shape[1]))
         return replace(self, source=source, reader=reader, basis=None)
@@ -190,6 +194,12 @@ class Objective:
         balance = (share / share.sum(axis=0)) / (drawn / drawn.sum(axis=0))
         reader = replace(self.reader, features=LinearMap(raw.shape[1]), balance=balance)
         return replace(self, source=source, reader=reader, class_folds=balance * drawn)
+
+
+def _set_coordinates(basis: Array | None, mapped: Array, block: Block) -> None:
+    # In double precision: a basis may be large, and most of it cancel in the sum.
+    part = slice(block.start, block.start + len(block))
+    mapped[part] = block.X if basis is None else block.X @ basis
 
 
 def make_objective(

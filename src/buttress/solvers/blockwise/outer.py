@@ -12,6 +12,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.blocks.base import Block
+from buttress.solvers.blockwise._sample import sample_of
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.reduction import (
@@ -20,7 +21,6 @@ from buttress.solvers.blockwise.reduction import (
     ColumnSolver,
     batches,
     joined,
-    sample_of,
     solve_columns,
 )
 

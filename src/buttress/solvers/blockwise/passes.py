@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, IntArray
 from buttress.blocks.base import Block
 from buttress.kernels.approximate import FeatureMap
-from buttress.solvers.blockwise._fused import can_fuse, leaky_tile
+from buttress.solvers.blockwise._tile_loop import TileLoop
 from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
 
 # Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
@@ -128,25 +128,17 @@ class GradientPass:
         value = np.zeros(n_columns)
         gradient = np.zeros(self.weights.shape)
         by_side = np.zeros((n_terms, 2, n_columns))
-        fused = can_fuse(self.rows)
+        compiled = getattr(self.rows.loss, "scalars", None) is not None
         problem = self.columns.problem if len(self.reader.classes) > 2 else 0 * self.columns.fold
         dtype = self.weights.dtype
         part = workspace("gradient", self.weights.shape, dtype)
+        loop = TileLoop(self.rows, problem, self.columns.fold, self.offsets) if compiled else None
         for tile in self.reader.tiles(block):
             scores = workspace("scores", (len(tile.raw), n_columns), dtype)
             np.matmul(tile.raw, self.weights, out=scores)
-            if fused:
-                slopes = leaky_tile(
-                    scores,
-                    self.offsets,
-                    tile.targets,
-                    problem,
-                    tile.members,
-                    self.columns.fold,
-                    value,
-                    by_side,
-                )
-                gradient += np.matmul(tile.raw.T, slopes, out=part)
+            if loop is not None:
+                loop.add(scores, tile.targets, tile.members, value, by_side)
+                gradient += np.matmul(tile.raw.T, scores, out=part)
                 continue
             member = tile.members[:, self.columns.fold]
             slope = None

@@ -14,7 +14,7 @@ from scipy import linalg
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
-from buttress.blocks.base import Block, take_rows
+from buttress.blocks.base import Block
 from buttress.solvers.blockwise._descent import Preconditioner, State
 from buttress.solvers.blockwise._offsets import SampleOffsets, sample_offsets
 from buttress.solvers.blockwise._path import LEAST_TOLERANCE, follow_path, run
@@ -27,18 +27,12 @@ from buttress.solvers.blockwise._preconditioners import (
     fixed_curvature,
     sampled_curvature,
 )
+from buttress.solvers.blockwise._sample import MOST_SQUARE, in_single_precision, sample_of
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import GramPass
 
 METHODS = ("auto", "fixed", "newton", "lbfgs")
 
-# Beyond this many components a square matrix of them costs more than it saves.
-_MOST_SQUARE = 6_000
-# Rows of the sample that gives start and curvature: this many per component, and of all rows.
-_PER_COMPONENT, _MOST_PER_COMPONENT, _SHARE = 10, 40, 20
-_FEWEST_SAMPLE, _MOST_SAMPLE = 2_000, 40_000
-# A sample of more than every other row is no sample: take all, up to so many entries.
-_LEAST_SHARE, _MOST_ENTRIES = 2, 80_000_000
 # Columns whose penalties are within this factor share a Hessian of the sample.
 _SHARED = 2.5
 # Columns up to which each gets a Hessian of its own.
@@ -97,19 +91,6 @@ class ColumnSolution:
         ]
 
 
-def sample_rows(n_rows: int, n_components: int, seed: int) -> IntArray:
-    """Row numbers of the sample that gives start and curvature: all, when rows are few."""
-    most = min(_MOST_PER_COMPONENT * n_components, _MOST_SAMPLE)
-    size = min(max(_PER_COMPONENT * n_components, n_rows // _SHARE, _FEWEST_SAMPLE), most)
-    size = max(size, min(_FEWEST_SAMPLE, n_rows))
-    size = min(size, _MOST_ENTRIES // n_components)
-    if _LEAST_SHARE * size >= n_rows and n_rows * n_components <= _MOST_ENTRIES:
-        return np.arange(n_rows)
-    size = min(size, n_rows)
-    drawn = np.random.default_rng((seed, 3)).choice(n_rows, size=size, replace=False, shuffle=False)
-    return np.sort(drawn)
-
-
 def solve_columns(
     objective: Objective,
     *,
@@ -145,22 +126,15 @@ def solve_columns(
     With n rows, m components and c columns a pass takes ``n (map + 4 m c)`` operations, a Gram
     matrix ``n m²`` once, an exact Hessian ``n m²`` per column.
     """
-    sample = sample_of(objective, method) if sample is None else sample
     tolerance = np.broadcast_to(np.asarray(tol, dtype=float), (len(objective.columns),))
+    if sample is None and not in_single_precision(objective, tolerance):
+        sample = sample_of(objective, method)
     parts = []
     for batch, part in batches(objective):
         solver = ColumnSolver(part, method, sample)
         begin = None if start is None else start[:, batch]
         parts.append(solver.solve(tolerance[batch], max_passes, start=begin))
     return joined(parts)
-
-
-def sample_of(objective: Objective, method: str = "auto") -> Block | None:
-    """Fetch the rows that give start and curvature, when there are enough rows to sample."""
-    if method != "auto" or objective.n_components > _MOST_SQUARE:
-        return None
-    rows = sample_rows(objective.source.n_rows, objective.n_components, seed=0)
-    return take_rows(objective.source, rows)
 
 
 def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
@@ -206,11 +180,13 @@ class ColumnSolver:
     ) -> None:
         if method not in METHODS:
             raise ValueError(f"method={method!r}: expected one of {', '.join(METHODS)}.")
-        if method in ("auto", "fixed") and objective.n_components > _MOST_SQUARE:
+        if method in ("auto", "fixed") and objective.n_components > MOST_SQUARE:
             method = "lbfgs"
         self.objective, self.method, self.sample = objective, method, sample
         self.metric: Preconditioner | None = None
         self.small: Objective | None = None
+        self.n_rows = objective.source.n_rows
+        self.reached: State | None = None
         self.offsets: SampleOffsets | None = None
         self.used = [method]
 
@@ -264,6 +240,8 @@ class ColumnSolver:
         if self.method == "lbfgs":
             self.metric = _diagonal(self.objective)
             return start, 0
+        if self.method == "auto" and in_single_precision(self.objective, tolerance):
+            return self._prepare_all(start, cold, tolerance, max_passes)
         small = None
         if self.sample is not None and self.method == "auto":
             small = self.objective.on_sample(self.sample)
@@ -278,26 +256,48 @@ class ColumnSolver:
             return begin, 0
         passes = 0
         if sampled:
-            self.small = small = small.in_coordinates()
+            self.small = small = small.in_coordinates(small.source.dtype)
         self.offsets = sample_offsets(self.small)
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
-            begin, passes = follow_path(small, self.fixed, aim, max_passes, self.offsets)
+            bound = self._bound(small) if sampled and not whole else None
+            state, _ = follow_path(small, self.fixed, aim, max_passes, self.offsets, bound)
+            begin, passes = state.theta, state.passes
         if sampled or not cold:
             self._renew(small, begin, np.arange(begin.shape[1]))
         return begin, 0 if sampled else passes
+
+    def _prepare_all(
+        self, start: Array, cold: bool, tolerance: Array, max_passes: int
+    ) -> tuple[Array, int]:
+        """`_prepare` on all rows, whose coordinates are kept in single precision."""
+        self.used = ["single"]
+        rotated, begin, self.fixed = _from_gram(self.objective, start)
+        self.objective = rotated.in_coordinates(np.dtype(np.float32))
+        self.metric, passes = self.fixed, 0
+        self.offsets = sample_offsets(self.objective)
+        if cold:
+            path = follow_path(self.objective, self.fixed, tolerance, max_passes, self.offsets)
+            self.reached, metric = path
+            self.metric = metric or self.fixed
+            begin, passes = self.reached.theta, 0
+        else:
+            self._renew(self.objective, begin, np.arange(begin.shape[1]))
+        return begin, passes
 
     def _finish(
         self, objective: Objective, start: Array, tolerance: Array, max_passes: int
     ) -> State:
         """Descend in the metric at hand; let Newton finish when that is cheaper."""
         assert self.metric is not None
-        state = None
+        state, self.reached = self.reached, None
         metrics: list[Preconditioner] = [self.metric, self.fixed]
         turn = 0
         while True:
             left = max_passes if state is None else max_passes - state.passes
             before = None if state is None else state.decrement.copy()
+            if state is not None and state.done.all():
+                return state
             state = run(
                 objective,
                 start,
@@ -337,11 +337,14 @@ class ColumnSolver:
         if method not in self.used:
             self.used.append(method)
 
+    def _bound(self, objective: Objective) -> Array:
+        """The diagonal of the curvature bound, offsets last."""
+        offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
+        return np.concatenate([self.fixed.diagonal.mean(axis=1), offsets])
+
     def _renew(self, objective: Objective, theta: Array, part: IntArray) -> None:
         """Take the curvature of some columns at their present points."""
-        bound = self.fixed.diagonal.mean(axis=1)
-        offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
-        bound = np.concatenate([bound, offsets])
+        bound = self._bound(objective) if objective.source.n_rows < self.n_rows else None
         new = sampled_curvature(objective.only(part), theta[:, part], _SHARED, bound)
         if isinstance(self.metric, SampledCurvature):
             new = self.metric.renewed(new, part)

@@ -81,6 +81,46 @@ def _scalar(kind: type, name: str) -> Any:
     return inner()(getattr(kind, name))
 
 
+def add_values(loss: Any, u: Array, weight: Array, total: Array) -> None:
+    """Add the weighted loss at every margin to a total of its own; in compiled code only."""
+    raise NotImplementedError
+
+
+@overload(add_values, jit_options={**WITHIN, "fastmath": FAST, "error_model": "numpy"})
+def _add_values(loss: Any, u: Any, weight: Any, total: Any) -> Any:  # pragma: no cover (compiling)
+    kind = loss.instance_class
+    if hasattr(kind, "add_values"):
+        at_once = _scalar(kind, "add_values")
+
+        def call(loss: Any, u: Any, weight: Any, total: Any) -> None:
+            at_once(loss, u, weight, total)
+
+        return call
+    value = _scalar(kind, "value")
+
+    def loop(loss: Any, u: Any, weight: Any, total: Any) -> None:
+        for i in range(u.size):
+            total[i] += weight[i] * value(loss, u[i])
+
+    return loop
+
+
+def set_slope(loss: Any, u: Array, t: Array) -> None:
+    """Minus the derivative at every margin; in compiled code only."""
+    raise NotImplementedError
+
+
+@overload(set_slope, jit_options={**WITHIN, "fastmath": FAST, "error_model": "numpy"})
+def _set_slope(loss: Any, u: Any, t: Any) -> Any:  # pragma: no cover (compiling)
+    slopes = _scalar(loss.instance_class, "slopes")
+
+    def loop(loss: Any, u: Any, t: Any) -> None:
+        for i in range(u.size):
+            t[i] = slopes(loss, u[i])[0]
+
+    return loop
+
+
 def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
     """Minus the derivative, and the curvature, at every margin; in compiled code only."""
     raise NotImplementedError

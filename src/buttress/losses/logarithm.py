@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
-from buttress._compile import compiled
+from buttress._compile import WITHIN
 
 _LN2 = 0.6931471805599453
 # Bits of sqrt(1/2): where the mantissa is cut.
@@ -65,9 +65,20 @@ def _mantissa(  # pragma: no cover (runs while compiling, so not with a warm cac
     return value(value), generate
 
 
-@compiled(fastmath={"contract"})
-def log32(x: Any) -> Any:
-    """``log(x)`` of a finite float32 not below 1, to about one unit in the last place."""
+def log_from_one(x: Any) -> Any:
+    """``log(x)`` of a finite number not below 1, to about one unit in the last place.
+
+    In compiled code the precision is that of `x`.
+    """
+    return np.log(x)
+
+
+@overload(log_from_one, jit_options={**WITHIN, "fastmath": {"contract"}, "error_model": "numpy"})
+def _log_from_one(x: Any) -> Any:  # pragma: no cover (compiling)
+    return _log32 if x == types.float32 else _log64
+
+
+def _log32(x: Any) -> Any:  # pragma: no cover (compiled)
     k = _exponent(x) - np.float32(8388608.0)
     f = _mantissa(x)
     s = (f - np.float32(1.0)) / (f + np.float32(1.0))
@@ -79,9 +90,7 @@ def log32(x: Any) -> Any:
     return k * np.float32(_LN2) + s * p
 
 
-@compiled(fastmath={"contract"})
-def log64(x: Any) -> Any:
-    """``log(x)`` of a finite float64 not below 1, to about one unit in the last place."""
+def _log64(x: Any) -> Any:  # pragma: no cover (compiled)
     k = _exponent(x) - 4503599627370496.0
     f = _mantissa(x)
     s = (f - 1.0) / (f + 1.0)
