@@ -114,7 +114,7 @@ class LeakyProblem:
         omegas: Array,
         alphas: Array,
         advance: Callable[[int], None] = lambda steps: None,
-        signs_only: BoolArray | None = None,
+        answers: IntArray | None = None,
     ) -> Paths:
         """All problems (rows of `targets` and `omegas`) at all penalties."""
         if self.solver == "mm":
@@ -131,7 +131,7 @@ class LeakyProblem:
             max_iter=self.max_iter,
             method=self.solver,
             n_threads=effective_n_jobs(self.n_jobs),
-            signs_only=signs_only,
+            answers=answers,
             advance=advance,
         )
 

@@ -104,9 +104,10 @@ class ExactLeakySearch(ExactSearch):
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = LeakyProblem(**{**vars(problem), "loss": make_loss(self.model.loss, r)})
         q = self.data.n_problems
-        signs_only = np.arange(len(self.targets)) < self.n_folds * q
-        signs_only &= self.signs_suffice
-        paths = problem.solve(self.targets, self.omegas, alphas, advance, signs_only)
+        # classes of one fold answer together
+        answers = np.arange(len(self.targets)) // q
+        answers[self.n_folds * q if self._by_accuracy else 0 :] = -1
+        paths = problem.solve(self.targets, self.omegas, alphas, advance, answers)
         table = np.empty((len(alphas), self.n_folds))
         for number, (_, test) in enumerate(self.folds):
             decision = [

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray
+from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import SmoothLoss, require
 from buttress.solvers.smooth._newton_path import Found
@@ -54,7 +54,7 @@ def solve_problems(
     max_iter: int = _NEWTON_ITERATIONS,
     method: str = "auto",
     n_threads: int = 1,
-    signs_only: BoolArray | None = None,
+    answers: IntArray | None = None,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> Paths:
     """Solve every problem at every penalty.
@@ -77,9 +77,11 @@ def solve_problems(
     method : {"auto", "newton", "batched"}
     n_threads : int
         Problems (or columns) are divided among so many threads.
-    signs_only : array of shape (q,), optional
-        Problems of which only the signs of the scores at the rows without weight are needed;
-        Newton's method and columns in kernel form stop when they are settled.
+    answers : array of shape (q,), optional
+        Problems of which only the answer at the rows without weight is needed have a number: of
+        its own where a sign answers, one for all those of which the largest score does. The
+        others have -1. Columns in kernel form stop when answers are settled, Newton's method
+        when signs are.
     advance : callable
         Told the number of problems finished.
 
@@ -103,11 +105,13 @@ def solve_problems(
             tol,
             max_iter,
             n_threads,
-            signs_only,
+            answers,
         )
     ladder, wanted = small_steps(lambdas)
     found: list[Any] = [None] * len(Y)
-    loose = np.zeros(len(Y), dtype=bool) if signs_only is None else signs_only
+    loose = np.zeros(len(Y), dtype=bool)
+    if answers is not None:
+        loose = (answers >= 0) & ((answers[:, None] == answers).sum(axis=1) == 1)
 
     def run(one: int) -> None:
         problem = (geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)

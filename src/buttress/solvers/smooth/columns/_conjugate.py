@@ -33,7 +33,8 @@ _FLAT = 1e-4
 class Columns(NamedTuple):
     """Solutions of many problems: weights of the features, intercepts, scores, and how it went.
 
-    `doubtful` says whether the sign of a held-out score may be rounding.
+    `doubtful` says whether the sign of a held-out score may be rounding, `drift` what scores were
+    added up from, by size, `error` how far held-out ones may be from the solution's.
     """
 
     coef: Array
@@ -42,6 +43,8 @@ class Columns(NamedTuple):
     iterations: IntArray
     converged: BoolArray
     doubtful: BoolArray
+    drift: Array
+    error: Array
 
 
 @compiled(fastmath=FAST)
@@ -214,7 +217,7 @@ def solve_columns(
     way = _Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
     quiet, numbers = np.zeros((2, k), dtype=np.int64)
     flags = np.zeros((2, k), dtype=bool)
-    out = Columns(np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags)
+    out = Columns(np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags, *np.zeros((2, k)))
     work = np.empty((3, len(W)), dtype=dtype)
     slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):

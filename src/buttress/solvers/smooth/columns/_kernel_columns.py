@@ -23,6 +23,8 @@ from buttress.solvers.smooth.columns._models import Batch, CurvedModels, Room, e
 from buttress.solvers.smooth.columns._moves import (
     CONVERGED,
     DOUBTFUL,
+    DRIFT,
+    ERROR,
     SLACK,
     Moves,
     advance,
@@ -32,10 +34,10 @@ from buttress.solvers.smooth.columns._moves import (
 from buttress.solvers.smooth.columns._sign_certificate import ROUNDOFF, score_rounding
 from buttress.solvers.smooth.margins import for_loss
 
-# Iterations after which scores are recomputed from the coefficients.
-_REFRESH = 12
 # Rounding of the scores, as a share of the largest, beyond which single precision is not enough.
 _ROUNDING = 1e-3
+# Factor by which the curvature of a row may differ from that of a model that is borrowed.
+_BORROWED = 4.0
 # No residuals in double precision, nor sums.
 _UNKNOWN = np.empty((1, 0)), np.empty(0)
 
@@ -59,7 +61,7 @@ def _run(
     With residuals in double precision (`exact`, see `find_steps`) the steps are found and none is
     taken. Both go through this door: another would cost as much compilation as many a loop.
     """
-    size, a0, norm, rough = batch.lam.size, moves.a0, low_rank.norm, not tols[2]
+    size, a0, norm = batch.lam.size, moves.a0, low_rank.norm
     live = np.arange(size)[:size]  # of one type with what is left of it later
     for iteration in range(max_iter):
         find_steps(loss, low_rank, models, batch, live, a0, fit_intercept, exact, room)
@@ -69,12 +71,8 @@ def _run(
         live = live[:staying]
         if staying == 0:
             break
-        # Scores are updated step by step: take rounding out now and then, soon after a start
-        # whose coefficients may have been much larger, and after changes that cancelled.
-        refresh(matrix, batch, moves, room, live, iteration % _REFRESH == 1)
-    if rough:
-        # A rough solution is where others start; what it came by may have been much larger.
-        refresh(matrix, batch, moves, room, np.arange(size)[:size], rough)
+        # Scores are updated step by step: take rounding out where changes have cancelled.
+        refresh(matrix, batch, moves, room, live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +131,8 @@ class KernelSystem:
         `exact` are residuals, and sums of the coefficients, in double precision.
         """
         room = empty_room(self.low_rank, len(batch.lam))
-        self.run(batch, new_moves(np.zeros(0), batch.a[:0]), room, (0.0, 0.0, True), 1, exact)
+        moves = new_moves(np.zeros(0), batch.a[:0], np.zeros(0))
+        self.run(batch, moves, room, (0.0, 0.0, True), 1, exact)
         return room.d, room.d0, room.promise
 
 
@@ -142,11 +141,11 @@ def solve_kernel_columns(
     slot: IntArray,
     problem: IntArray,
     lam: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tol: float,
     certain_tol: float | None,
     max_iter: int,
-) -> tuple[Array, Array, Array, IntArray, BoolArray, BoolArray]:
+) -> tuple[Array, Array, Array, IntArray, BoolArray, BoolArray, Array, Array]:
     """Solve many problems together; the fields of `Columns`.
 
     Parameters
@@ -155,9 +154,9 @@ def solve_kernel_columns(
         Where a column's model is.
     problem, lam : arrays of shape (columns,)
         Which problem and penalty a column is, by falling penalty.
-    start : tuple of arrays of shapes (columns, n), (columns,) and (columns, n)
-        Coefficients and intercepts to start from, and their scores without the intercepts;
-        overwritten.
+    start : tuple of arrays of shapes (columns, n), (columns,), (columns, n) and (columns,)
+        Coefficients and intercepts to start from, their scores without the intercepts, and what
+        these were added up from, by size; overwritten.
     tol : float
         On the decrease of the objective that is left.
     certain_tol : float or None
@@ -170,12 +169,13 @@ def solve_kernel_columns(
     threads do not wait for each other.
     """
     # Coefficients and scores in single precision, sums in double.
-    a, a0, f = start
+    a, a0, f, drift = start
     f += a0[:, None].astype(np.float32)
-    # A model that is borrowed is good enough for one step.
-    slack = np.where(system.models.source[slot] != slot, np.inf, SLACK)
+    # A model that is borrowed is good enough for one step, unless it is of another problem: what
+    # steps promise where it has too much curvature looks like a solution.
+    slack = np.where(system.models.source[slot] != slot, _BORROWED, SLACK)
     batch = Batch(problem, lam, slot, slack, f, a, system.y, system.omega)
-    moves, room = new_moves(a0, a), empty_room(system.low_rank, len(a))
+    moves, room = new_moves(a0, a, drift), empty_room(system.low_rank, len(a))
     system.run(batch, moves, room, (tol, certain_tol or 0.0, certain_tol is not None), max_iter)
     converged, doubtful = moves.verdict[:, CONVERGED], moves.verdict[:, DOUBTFUL]
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
@@ -186,4 +186,5 @@ def solve_kernel_columns(
     converged &= ~(
         score_rounding(system.low_rank.norm, np.linalg.norm(a, axis=1)) > _ROUNDING * largest
     )
-    return a, a0, f, moves.iterations, converged, doubtful
+    drift, error = moves.history[:, DRIFT], moves.history[:, ERROR]
+    return a, a0, f, moves.iterations, converged, doubtful, drift, error

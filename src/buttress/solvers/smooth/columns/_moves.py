@@ -17,6 +17,7 @@ from buttress.solvers.smooth.columns._sign_certificate import (
     measured_rate,
     score_error,
     score_rounding,
+    still_to_come,
 )
 
 # Rounding of scores that were added up, as a share of the largest, with which they are recomputed.
@@ -35,8 +36,9 @@ _SHOWN = 1e-5
 # Share of the tolerance for them: models to keep have certificates.
 _WHOLE = 0.1
 # Places of what is known of a column: decreases of the last two steps, the least that was halved
-# and its iteration, and sizes of the scores that were added up since they were recomputed.
-_BEFORE, _EARLIER, _LEAST, _SINCE, DRIFT = range(5)
+# and its iteration, sizes of the scores that were added up since they were recomputed, and how far
+# held-out scores may be from the solution's.
+_BEFORE, _EARLIER, _LEAST, _SINCE, DRIFT, ERROR = range(6)
 # Of what was found out: whether it converged, whether its held-out signs are in doubt, and
 # whether the rounding of its scores shows.
 CONVERGED, DOUBTFUL, _STALE_SCORES = range(3)
@@ -55,7 +57,7 @@ class Moves(NamedTuple):
     P : array of shape (columns, n)
         Room for the change of the scores along new steps.
     iterations : array of shape (columns,)
-    history : array of shape (columns, 5)
+    history : array of shape (columns, 6)
     verdict : array of shape (columns, 3)
         See the places above.
     """
@@ -173,15 +175,17 @@ def _judge(
     rate = measured_rate(decrement, past[_BEFORE], past[_EARLIER])
     left = decrement * rate / (1.0 - rate)
     enough = tol
-    past[DRIFT] += swing
+    held_out, largest, size, change = column_sizes(
+        batch.f[c], moves.Q[c], batch.a[c], batch.omega[problem]
+    )
+    past[DRIFT] += swing + largest
+    drift, own = ROUNDOFF * past[DRIFT], score_rounding(norm, size)
+    rounding = own + drift
+    past[ERROR] = still_to_come(change, rate) + rounding
+    verdict[_STALE_SCORES] = drift > _STALE * largest
     if certify:
-        held_out, largest, size = column_sizes(batch.f[c], batch.a[c], batch.omega[problem])
-        past[DRIFT] += largest
-        drift = ROUNDOFF * past[DRIFT]
-        rounding = score_rounding(norm, size) + drift
-        verdict[_STALE_SCORES] = drift > _STALE * largest
-        certain = held_out > score_error(left, batch.lam[c], norm) + rounding
-        whole = held_out == np.inf
+        error = min(score_error(left, batch.lam[c], norm) + rounding, past[ERROR])
+        certain, whole = held_out > error, held_out == np.inf
         if certain:
             enough = _WHOLE * tol if whole else certain_tol
         elif held_out > rounding:
@@ -189,6 +193,7 @@ def _judge(
             enough = _IN_DOUBT * tol
         # Models to keep are in doubt where rounding shows.
         verdict[DOUBTFUL] = not certain or (whole and rounding > _SHOWN * largest)
+        verdict[_STALE_SCORES] |= verdict[DOUBTFUL] and drift > own
     past[_EARLIER], past[_BEFORE] = past[_BEFORE], decrement
     batch.slack[c] = _LITTLE if rate > _SLOW else SLACK
     if decrement < 0.5 * past[_LEAST]:
@@ -227,14 +232,12 @@ def advance(
 
 
 @inner()
-def refresh(
-    matrix: Array, batch: Batch, moves: Moves, room: Room, live: IntArray, every: bool
-) -> None:
-    """Compute scores from coefficients, of `every` column or of those whose rounding shows."""
+def refresh(matrix: Array, batch: Batch, moves: Moves, room: Room, live: IntArray) -> None:
+    """Compute scores from coefficients where their rounding shows, or leaves signs in doubt."""
     n, count, columns = len(matrix), 0, room.renewed
     for k in range(live.size):
         c = live[k]
-        if every or moves.verdict[c, _STALE_SCORES]:
+        if moves.verdict[c, _STALE_SCORES]:
             columns[count] = c
             for i in range(n):
                 room.d[count, i] = batch.a[c, i]
@@ -250,10 +253,11 @@ def refresh(
         moves.history[c, DRIFT] = 0.0
 
 
-def new_moves(a0: Array, a: Array) -> Moves:
+def new_moves(a0: Array, a: Array, drift: Array) -> Moves:
+    """Columns that begin; `drift` are sizes of what their scores were added up from."""
     count = len(a)
-    history = np.full((count, 5), np.inf)
-    history[:, (_SINCE, DRIFT)] = 0.0
+    history = np.full((count, 6), np.inf)
+    history[:, _SINCE], history[:, DRIFT] = 0.0, drift
     return Moves(
         a0,
         np.zeros_like(a),

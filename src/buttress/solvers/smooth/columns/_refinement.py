@@ -16,7 +16,11 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.smooth.columns._kernel_columns import KernelSystem
 from buttress.solvers.smooth.columns._models import Batch
 from buttress.solvers.smooth.columns._moves import SLACK
-from buttress.solvers.smooth.columns._sign_certificate import measured_rate, score_error
+from buttress.solvers.smooth.columns._sign_certificate import (
+    measured_rate,
+    score_error,
+    still_to_come,
+)
 
 _STEPS = 80
 # Share of the largest score within which scores are near enough when the steps have run out.
@@ -130,9 +134,9 @@ class Refinement:
 
 
 def refine_columns(
-    task: Refinement, start: tuple[Array, Array], tol: float, signs_only: BoolArray
+    task: Refinement, start: tuple[Array, Array], tol: Array, signs_only: BoolArray
 ) -> Refined:
-    """Refine columns from coefficients (k, n) and intercepts (k,).
+    """Refine columns from coefficients (k, n) and intercepts (k,), each to its own tolerance.
 
     Costs a product with `K` in double precision a step; a column is left when the slopes of all
     its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
@@ -180,10 +184,14 @@ def refine_columns(
         past = (one.tolist() for one in (decrement, before[live], earlier[live]))
         rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])
         left = (decrement * rate / (1.0 - rate)).tolist()
-        pairs = zip(left, part.lam.tolist(), strict=True)
-        error = np.array([score_error(*pair, norm) for pair in pairs])
-        sizes = np.abs(f)
-        held_out = np.where(part.omega == 0.0, sizes, np.inf).min(axis=1)
+        sizes, outside = np.abs(f), part.omega == 0.0
+        held_out = np.where(outside, sizes, np.inf).min(axis=1)
+        # without held-out rows by all the others, whose scores are wanted then
+        changes = np.where(outside | ~signs_only[live, None], np.abs(last[2]), 0.0).max(axis=1)
+        known = zip(left, part.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
+        error = np.array(
+            [min(score_error(*one[:2], norm), still_to_come(*one[2:])) for one in known]
+        )
         # A column that stands still far from its solution promises no decrease either.
         sane = least[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > error)

@@ -71,11 +71,11 @@ class KernelColumns:
         self,
         problem: IntArray,
         index: IntArray,
-        start: tuple[Array, Array, Array],
+        start: tuple[Array, Array, Array, Array],
         tol: float,
         certain_tol: float | None,
     ) -> Columns:
-        """Solve columns from `start`: coefficients, intercepts, and scores without them."""
+        """Solve columns from `start`: see `solve_kernel_columns`."""
         slot = self._slots(problem, index)
         shares = _shares(problem, self.n_threads)
 
@@ -86,7 +86,7 @@ class KernelColumns:
                 slot[mine],
                 problem[mine],
                 self.lambdas[index[mine]],
-                (start[0][mine], start[1][mine], start[2][mine]),
+                (start[0][mine], start[1][mine], start[2][mine], start[3][mine]),
                 tol,
                 certain_tol,
                 max(40, int(_COLUMN_SHARE * self.size)),
@@ -108,7 +108,7 @@ class KernelColumns:
         problem: IntArray,
         index: IntArray,
         start: tuple[Array, Array],
-        tol: float,
+        tol: Array,
         signs_only: BoolArray,
     ) -> Refined:
         """Bring columns from near a solution to double precision."""
@@ -129,7 +129,7 @@ class KernelColumns:
                 self.lambdas[index[mine]],
             )
             near = start[0][mine].astype(np.float64), start[1][mine]
-            return refine_columns(task, near, tol, signs_only[mine])
+            return refine_columns(task, near, tol[mine], signs_only[mine])
 
         with one_blas_thread():
             parts = in_pool(self.pool, run, len(shares))
@@ -177,7 +177,7 @@ class FeatureColumns:
         self,
         problem: IntArray,
         index: IntArray,
-        start: tuple[Array, Array, Array],
+        start: tuple[Array, Array, Array, Array],
         tol: float,
         certain_tol: float | None,
     ) -> Columns:

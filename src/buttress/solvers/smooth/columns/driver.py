@@ -24,13 +24,18 @@ _STRIDES = (6, 1)
 # Growth with falling penalties that interpolation takes out, as a share of the scaling tail's.
 _GROWTH = 0.6
 # Decrease of the objective at which a column is near enough to start the next penalty from.
-_NEAR = 1e-3
+_NEAR = 1e-2
 # And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
 _SOLVED = 1e-10
-# And at which it is when only the signs of held-out scores matter, and are certain.
-_CERTAIN = 1e-7
+# And at which it is when only answers at held-out rows matter, and are certain.
+_CERTAIN = 1e-6
+# To which columns are solved, one after the other, until the largest of several scores is certain.
+_UNTIL_CERTAIN = (1e-10, 1e-12)
 # Error of a row's slope, as a share of it, to which columns are refined.
 _SLOPES = 1e-5
+# And where it is in doubt which of several classes has the largest score: intercepts that are
+# large and nearly equal tell slowly.
+_COMPARED = 1e-11
 
 
 def batched(
@@ -44,7 +49,7 @@ def batched(
     tol: float,
     max_iter: int,
     n_threads: int,
-    signs_only: BoolArray | None,
+    answers: IntArray | None,
 ) -> Paths:
     """Solve all problems at all (scaled, decreasing) penalties as columns of one matrix.
 
@@ -53,8 +58,8 @@ def batched(
     those that do not converge there either are left to Newton's method.
     """
     n_problems, n = Y.shape
-    if signs_only is None:
-        signs_only = np.zeros(n_problems, dtype=bool)
+    if answers is None:
+        answers = np.full(n_problems, -1)
     solver: KernelColumns | FeatureColumns
     with ThreadPoolExecutor(n_threads) as pool:
         common = (Y, omega, lambdas, loss, fit_intercept, n_threads, pool)
@@ -64,7 +69,7 @@ def batched(
             # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
             smallest = 1e-4 * 2.0 * float(lambdas[-1]) * np.sqrt(n)
             solver = FeatureColumns(geometry, smallest, weight, *common)
-        table = _Table(solver, Y, omega, lambdas, tail_exponent(loss), signs_only)
+        table = _Table(solver, Y, omega, lambdas, tail_exponent(loss), answers)
         table.fill()
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
@@ -116,7 +121,7 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Callable[[int, int, float],
             return None
         here, one = (np.array([q]), np.array([index])), slice(index, index + 1)
         start = paths.coefs[q, one], paths.intercept[q, one]
-        found = solver.refine(*here, start, tol, np.zeros(1, dtype=bool))
+        found = solver.refine(*here, start, np.array([tol]), np.zeros(1, dtype=bool))
         if found.residual[0] > tol:
             return None
         return Paths(
@@ -143,17 +148,25 @@ class _Table:
         omega: Array,
         lambdas: Array,
         exponent: float,
-        signs_only: BoolArray,
+        answers: IntArray,
     ) -> None:
         q, n, count = *Y.shape, len(lambdas)
         self.solver, self.Y, self.omega = solver, Y, omega
-        self.lambdas, self.exponent, self.signs_only = lambdas, exponent, signs_only
+        self.lambdas, self.exponent = lambdas, exponent
+        # Problems of which one answers alone, by a sign, and sets of problems that do together.
+        _, place, size = np.unique(answers, return_inverse=True, return_counts=True)
+        self.signs_only = (answers >= 0) & (size[place] == 1)
+        together = (answers >= 0) & (size[place] > 1)
+        self.rival = together & isinstance(solver, KernelColumns)
+        self.rivals = [np.flatnonzero(answers == one) for one in np.unique(answers[self.rival])]
         self.coef = np.zeros((q, count, solver.size), dtype=np.float32)
         self.intercept = np.zeros((q, count))
         self.scores = np.zeros((q, count, n), dtype=np.float32)
         self.iterations = np.zeros((q, count), dtype=np.int64)
         self.converged = np.zeros((q, count), dtype=bool)
         self.doubtful = np.zeros((q, count), dtype=bool)
+        self.drift = np.zeros((q, count))  # what scores were added up from, by size
+        self.error = np.zeros((q, count))  # how far held-out scores may be from the solution's
         self.refined: dict[tuple[int, int], Array] = {}  # coefficients in double precision
         self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
 
@@ -165,8 +178,41 @@ class _Table:
         self._refine_unsolved()
         for coarse, fine in pairwise(grids):
             self._solve_between(coarse, np.setdiff1d(fine, coarse))
+        self._settle_rivals()
         if isinstance(self.solver, KernelColumns):
             self._refine(self.solver, self.doubtful & self.converged)
+
+    def _settle_rivals(self) -> None:
+        """Solve on where it is not certain which of several scores is the largest."""
+        if not self.rivals:
+            return
+        for tol in _UNTIL_CERTAIN:
+            pairs = np.argwhere(self._undecided() & self.converged & ~self.doubtful).tolist()
+            self._solve(pairs, tol)
+            for q, index in pairs:
+                if index == self.tail[q] - 1:
+                    self._fill_tail(q, self.tail[q])
+        self.doubtful |= self._undecided()
+
+    def _undecided(self) -> BoolArray:
+        """Columns that may yet change which score is the largest at a held-out row.
+
+        A column on the scaling tail is named by the one that it is a multiple of.
+        """
+        found = np.zeros(self.converged.shape, dtype=bool)
+        last = np.minimum(np.arange(len(self.lambdas)), self.tail[:, None] - 1)
+        for members in self.rivals:
+            rows = np.flatnonzero(self.omega[members[0]] == 0.0)
+            for index in range(len(self.lambdas)):
+                scores = self.scores[members, index][:, rows] + self.intercept[members, index, None]
+                error = self.error[members, index, None]
+                top, every = scores.argmax(axis=0), np.arange(len(rows))
+                near = scores + error >= scores[top, every] - error[top, 0]
+                near[top, every] = False
+                near[top, every] = near.any(axis=0)
+                going = members[near.any(axis=1)]
+                found[going, last[going, index]] = True
+        return found
 
     def _solve_between(self, coarse: IntArray, fine: IntArray) -> None:
         """Solve the penalties `fine` from interpolated solutions at those around them."""
@@ -183,7 +229,9 @@ class _Table:
         for q in range(len(self.Y)):
             inside = fine < self.tail[q]
             self._combine(q, fine[inside], coarse, shares[inside])
-        self._solve([(q, fine[k]) for k, q in np.argwhere(good.T)], _SOLVED)
+        pairs = [(q, fine[k]) for k, q in np.argwhere(good.T).tolist()]
+        self._solve([pair for pair in pairs if not self.rival[pair[0]]], _SOLVED, signs=True)
+        self._solve([pair for pair in pairs if self.rival[pair[0]]], _CERTAIN)
         self._refine_unsolved()
 
     def _refine_unsolved(self) -> None:
@@ -196,12 +244,14 @@ class _Table:
         if len(problem) == 0:
             return
         start = self.coef[problem, index], self.intercept[problem, index]
-        found = solver.refine(problem, index, start, _SLOPES, self.signs_only[problem])
+        tol = np.where(self.rival[problem] & self.doubtful[problem, index], _COMPARED, _SLOPES)
+        found = solver.refine(problem, index, start, tol, self.signs_only[problem])
         pairs = zip(problem.tolist(), index.tolist(), strict=True)
         self.refined |= dict(zip(pairs, found.coef, strict=True))
         self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores
+        self.drift[problem, index] = self.error[problem, index] = 0.0
         self.doubtful[problem, index] = False
         self.converged[problem, index] |= found.solved
         for q in problem[index == self.tail[problem] - 1]:
@@ -233,14 +283,18 @@ class _Table:
                     for q in moving
                     if done[q] < len(coarse) and not self._beyond(q, coarse[done[q] - 1])
                 ]
-            self._solve(near, _SOLVED)
+            self._solve([pair for pair in near if not self.rival[pair[0]]], _SOLVED, signs=True)
+            self._solve([pair for pair in near if self.rival[pair[0]]], _SOLVED)
             for q, i in sorted(near):
                 if self.tail[q] == count and self.converged[q, i] and self._beyond(q, i):
                     self._fill_tail(q, i + 1)
             moving = np.flatnonzero((done < len(coarse)) & (self.tail == count)).tolist()
 
-    def _solve(self, pairs: list[tuple[int, int]], tol: float) -> None:
-        """Solve some (problem, penalty) from what the table has."""
+    def _solve(self, pairs: list[tuple[int, int]], tol: float, *, signs: bool = False) -> None:
+        """Solve some (problem, penalty) from what the table has.
+
+        With `signs` those of held-out scores are asked for: columns go on for them, or stop.
+        """
         if not pairs:
             return
         problem, index = np.array(sorted(pairs, key=lambda pair: (pair[1], pair[0]))).T
@@ -248,18 +302,18 @@ class _Table:
             self.coef[problem, index],
             self.intercept[problem, index],
             self.scores[problem, index],
+            self.drift[problem, index],
         )
         # columns without held-out rows never stop early
         certain_tol = _CERTAIN if self.signs_only.any() else _SOLVED
-        found = self.solver.solve(
-            problem, index, start, tol, certain_tol if tol <= _SOLVED else None
-        )
+        found = self.solver.solve(problem, index, start, tol, certain_tol if signs else None)
         self.coef[problem, index] = found.coef
         self.intercept[problem, index] = found.intercept
         self.scores[problem, index] = found.scores - found.intercept[:, None].astype(np.float32)
         self.iterations[problem, index] += found.iterations
-        self.converged[problem, index] = found.converged & (tol <= _SOLVED)
+        self.converged[problem, index] = found.converged & (tol < _NEAR)
         self.doubtful[problem, index] = found.doubtful
+        self.drift[problem, index], self.error[problem, index] = found.drift, found.error
 
     def _combine(self, q: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
         """Guess the solutions at some penalties from those at others."""
@@ -270,6 +324,7 @@ class _Table:
         self.coef[q, targets] = single @ self.coef[q, nodes]
         self.scores[q, targets] = single @ self.scores[q, nodes]
         self.intercept[q, targets] = shares @ self.intercept[q, nodes]
+        self.drift[q, targets] = np.abs(shares) @ self.drift[q, nodes]
 
     def _beyond(self, q: int, index: int) -> bool:
         """Whether the scaling tail begins: all margins of the rows that count are at least one."""
@@ -285,6 +340,7 @@ class _Table:
         self.coef[q, first:] = factor[:, None] * self.coef[q, first - 1]
         self.scores[q, first:] = factor[:, None] * self.scores[q, first - 1]
         self.intercept[q, first:] = factor * self.intercept[q, first - 1]
+        self.error[q, first:] = factor * self.error[q, first - 1]
         self.converged[q, first:] = True
         self.iterations[q, first:] = 0
 
