@@ -104,7 +104,7 @@ def answered_from_known_start(model: Any, X: Any, y: Any, X_new: Any, rate: floa
     confidence, pred = np.abs(model.decision_function(X)), model.predict(X)
     noise = LabelErrors.symmetric(rate, rate) if rate else None
     seen = CalibrationRows(confidence, pred != y, pred, noise)
-    plan = ThresholdPlan(np.empty(0), thresholds)
+    plan = ThresholdPlan((thresholds,), (1.0,))
     return sure > certify_risk(seen, plan, TARGET, CONFIDENCE).threshold
 
 

@@ -163,6 +163,22 @@ def test_draws_of_the_noise_average_to_its_probabilities():
         assert not ChowRejector(inner, costs=refusing_nothing).fit(X, y).reject(X).any()
 
 
+def test_witnesses_are_asked_once_about_a_row(monkeypatch):
+    X, y = make_moons(120, noise=0.3, random_state=0)
+    inner = NoiseAwareClassifier(LogisticRegression(), n_repeats=1, random_state=0)
+    model = ChowRejector(inner, costs=CREDIT).fit(X, y)
+    asked = []
+    witness = model.estimator_.estimators_[0]
+    plain = type(witness).decision_function
+    monkeypatch.setattr(
+        LogisticRegression,
+        "decision_function",
+        lambda self, rows: asked.append(len(rows)) or plain(self, rows),
+    )
+    model.predict_or_reject(X)
+    assert asked == [len(X)]
+
+
 def test_costs_that_decide_everything_are_said():
     X, y = make_moons(60, random_state=0)
     free = [[0, 1, 0.0], [1, 0, -0.1]]

@@ -106,12 +106,22 @@ def test_by_class_bounds_the_error_of_every_answer():
         assert (y[4000:][mine] != label).mean() < 0.18
 
 
+def test_a_group_too_small_for_a_coverage_says_how_many_rows_it_needs():
+    X, y, groups = two_groups(1000, 0)
+    groups = groups.astype(object)
+    groups[:20] = "tiny"
+    for coverage, fewest in ((0.9, 9), (0.95, 19)):
+        model = GroupwiseRejector(LogisticRegression(), target_coverage=coverage, random_state=0)
+        with pytest.warns(UserWarning, match=f"'tiny': {fewest} held-out rows needed"):
+            model.fit(X, y, groups=groups.astype(str))
+
+
 def test_small_and_unknown_groups_get_no_answer():
     X, y, groups = two_groups(1000, 0)
     groups = groups.astype(object)
     groups[:6] = "tiny"
     model = GroupwiseRejector(LogisticRegression(), target_risk=0.15, random_state=0)
-    with pytest.warns(UserWarning, match=r"'tiny'.*cannot tell"):
+    with pytest.warns(UserWarning, match=r"'tiny'.*cannot tell.*'tiny': about \d+ more held-out"):
         model.fit(X, y, groups=groups.astype(str))
     assert "tiny" in model.cannot_tell_
     assert model.reject(X[:6], ["tiny"] * 6).all()

@@ -15,6 +15,7 @@ from buttress.theory import (
     ThresholdPlan,
     binomial_upper,
     certify_risk,
+    plan_blindly,
     plan_thresholds,
     rows_needed,
 )
@@ -77,7 +78,7 @@ def test_the_sequence_stops_at_the_first_failure():
     wrong = np.zeros(400, dtype=bool)
     wrong[100:150] = True  # the second level is bad, the rest would dilute it again
     rows = CalibrationRows(confidence, wrong)
-    plan = ThresholdPlan(np.empty(0), np.array([3.0, 2.0, 1.0, 0.0]))
+    plan = ThresholdPlan((np.array([3.0, 2.0, 1.0, 0.0]),), (1.0,))
     certificate = certify_risk(rows, plan, 0.2, 0.9)
     assert certificate.threshold == 3.0
     assert (certificate.n, certificate.errors) == (100, 0)
@@ -86,7 +87,7 @@ def test_the_sequence_stops_at_the_first_failure():
 
 def test_the_cautious_start_passes_its_share_on():
     rows = CalibrationRows(np.repeat([2.0, 1.0], 60), np.zeros(120, dtype=bool))
-    plan = ThresholdPlan(np.array([1.0]), np.array([0.0]))
+    plan = ThresholdPlan((np.array([1.0]), np.array([0.0])), (0.2, 0.8))
     certificate = certify_risk(rows, plan, 0.07, 0.9)
     assert certificate.bound == binomial_upper(0, 120, 0.1)
     # and when it fails, the main sequence has the rest of the level
@@ -96,9 +97,19 @@ def test_the_cautious_start_passes_its_share_on():
     assert certificate.bound == binomial_upper(4, 120, 0.08)
 
 
+def test_a_plan_without_labels_does_not_hang_on_its_first_start():
+    """One start at the fewest rows certifies nothing in every eighth draw, whatever n."""
+    draws = [gaussian_rows(np.random.default_rng(seed), 3000) for seed in range(60)]
+    plans = [plan_blindly(rows.confidence, 0.05, 0.1) for rows in draws]
+    found = [certify_risk(*pair, 0.05, 0.9) for pair in zip(draws, plans, strict=True)]
+    assert all(certificate.certified for certificate in found)
+    # 6 expected; 13 have a chance of one in two hundred
+    assert sum(true_error(certificate.threshold) > 0.05 for certificate in found) <= 12
+
+
 def test_no_answer_says_what_is_missing():
     few = CalibrationRows(np.arange(20.0), np.zeros(20, dtype=bool))
-    plan = ThresholdPlan(np.empty(0), np.array([9.5, 0.0]))
+    plan = ThresholdPlan((np.array([9.5, 0.0]),), (1.0,))
     certificate = certify_risk(few, plan, 0.05, 0.9)
     assert not certificate.certified
     assert certificate.coverage == 0.0
@@ -106,6 +117,11 @@ def test_no_answer_says_what_is_missing():
     half = CalibrationRows(np.arange(20.0), np.arange(20) < 10)
     assert certify_risk(half, plan, 0.05, 0.9).rows_missing == 2 * 45 - 20
     assert certificate.uncertified_threshold == 0.0
+    # all 200 rows would pass, but the test ends at the surest 50: what lacks is said of these
+    early = CalibrationRows(np.arange(200.0), np.arange(200) >= 198)
+    ended = certify_risk(early, ThresholdPlan((np.array([149.5, 0.0]),), (1.0,)), 0.05, 0.9)
+    assert (ended.n, ended.errors) == (50, 2)
+    assert ended.rows_missing == 4 * rows_needed(0.05, 0.04, 0.1) - 200
     bad = CalibrationRows(np.arange(20.0), np.ones(20, dtype=bool))
     hopeless = certify_risk(bad, plan, 0.05, 0.9)
     assert hopeless.rows_missing is None

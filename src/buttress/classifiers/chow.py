@@ -291,11 +291,12 @@ class ChowRejector(
         return np.asarray(np.log(p / (1.0 - p)) if p.ndim == 1 else np.log(p))
 
     def _decided(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
-        p = self.predict_proba(X)
         if self.costs is not None:
+            check_is_fitted(self)
             costs = np.asarray(self.costs, dtype=np.float64)
-            answer, refused = decided_by_cost(self.estimator_, X, p, costs, self.confidence)
+            answer, refused = decided_by_cost(self.estimator_, X, costs, self.confidence)
             return np.asarray(self.classes_[answer]), refused
+        p = self.predict_proba(X)
         labels = np.asarray(self.classes_[p.argmax(axis=1)])
         if self.target_coverage is not None or self.target_risk is not None:
             return labels, self._rejected(_margins(p))

@@ -114,17 +114,15 @@ def cheapest_decisions(probabilities: Array, costs: Array) -> tuple[IntArray, Bo
     return answer, np.asarray(expected[:, -1] <= expected[:, :-1].min(axis=1))
 
 
-def doubtful_answers(
-    answer: IntArray, draws: Iterable[Array], costs: Array, confidence: float
-) -> BoolArray:
-    """Answers that are cheaper than refusing under too few draws of the probabilities.
+def decisions_under_draws(
+    draws: Iterable[Array], costs: Array, confidence: float
+) -> tuple[IntArray, BoolArray]:
+    """The cheapest answer by the mean of draws, refused where too few of them agree.
 
     Parameters
     ----------
-    answer : integer array of shape (n,)
-        The answer of every row.
     draws : iterable of arrays of shape (n, n_classes)
-        Equally likely probabilities of the classes.
+        Equally likely probabilities of the classes; each is looked at once.
     costs : array of shape (n_classes, n_classes + 1)
     confidence : float
         Share of the draws that must agree that the answer is worth its risk.
@@ -133,16 +131,20 @@ def doubtful_answers(
     --------
     >>> costs = np.array([[0.0, 1.0, 0.4], [5.0, 0.0, 0.4]])
     >>> draws = [np.array([[1 - p, p], [0.97, 0.03]]) for p in (0.02, 0.05, 0.09)]
-    >>> doubtful_answers(np.array([0, 0]), draws, costs, 0.9)
-    array([ True, False])
+    >>> answer, refused = decisions_under_draws(draws, costs, 0.9)
+    >>> answer.tolist(), refused.tolist()
+    ([0, 0], [True, False])
     """
-    cheaper = np.zeros(len(answer))
-    count = 0
+    total, cheaper, count = np.zeros(()), np.zeros(()), 0
     for p in draws:
         expected = p @ costs
-        cheaper += expected[np.arange(len(answer)), answer] < expected[:, -1]
+        total = total + p
+        # which answer it will be is only known when all draws were seen
+        cheaper = cheaper + (expected[:, :-1] < expected[:, -1:])
         count += 1
-    return np.asarray(cheaper < confidence * count)
+    answer, refused = cheapest_decisions(total / count, costs)
+    agreeing = cheaper[np.arange(len(answer)), answer]
+    return answer, np.asarray(refused | (agreeing < confidence * count))
 
 
 def has_probability_draws(model: Any) -> bool:
@@ -159,30 +161,25 @@ def has_probability_draws(model: Any) -> bool:
 
 
 def decided_by_cost(
-    model: Any, X: Any, probabilities: Array, costs: Array, confidence: float
+    model: Any, X: Any, costs: Array, confidence: float
 ) -> tuple[IntArray, BoolArray]:
     """The cheapest decisions; answers only where draws of the probabilities, if any, agree.
 
     Parameters
     ----------
     model : fitted classifier
-        Its draws are asked where it has some.
+        Its draws are asked where it has some, and else its probabilities.
     X : array-like of shape (n, n_features)
-    probabilities : array of shape (n, n_classes)
-        Of the rows, by `model`.
     costs : array of shape (n_classes, n_classes + 1)
     confidence : float
         Share of the draws under which an answer must be cheaper than none.
     """
-    answer, refused = cheapest_decisions(probabilities, costs)
     if not (has_probability_draws(model) and refusing_can_pay(costs)):
-        return answer, refused
+        return cheapest_decisions(np.asarray(model.predict_proba(X)), costs)
     model = _unfrozen(model)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
-    return answer, refused | doubtful_answers(
-        answer, model.predict_proba_draws(X), costs, confidence
-    )
+    return decisions_under_draws(model.predict_proba_draws(X), costs, confidence)
 
 
 def _unfrozen(model: Any) -> Any:

@@ -185,11 +185,24 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
             widths = self._equal(widths, judged[0])
         self.band_widths_ = widths
         if self.cannot_tell_:
+            lacking = "; ".join(self._what_lacks(group) for group in self.cannot_tell_)
             warnings.warn(
                 f"Groups {self.cannot_tell_} have too few held-out rows, or too many errors, for "
-                "the target: cannot tell, and their rows get no answer.",
+                f"the target: cannot tell, and their rows get no answer ({lacking}).",
                 stacklevel=4,
             )
+
+    def _what_lacks(self, group: Any) -> str:
+        if self.target_coverage is not None:
+            fewest = math.ceil(1.0 / (1.0 - self.target_coverage) - 1e-9) - 1
+            return f"{group!r}: {fewest} held-out rows needed"
+        certificate = self.risk_certificates_.get(group)
+        if certificate is None:
+            return f"{group!r}: too few rows to say how many are needed"
+        more = certificate.rows_missing
+        if more is None:
+            return f"{group!r}: more rows would not help at the errors seen"
+        return f"{group!r}: about {more} more held-out rows needed"
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row, also of those that `reject` names.

@@ -6,7 +6,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -28,8 +27,8 @@ from buttress.theory.label_errors import LabelErrors
 from buttress.theory.risk_control import (
     CalibrationRows,
     RiskCertificate,
-    ThresholdPlan,
     certify_risk,
+    plan_blindly,
     plan_thresholds,
 )
 
@@ -118,7 +117,7 @@ class RiskControlMixin:
         target, level = float(self.target_risk or 0.0), 1.0 - confidence
         others = self._calibration_rows(folded, y[train], noise)
         if cross:
-            seen, plan = others, _plan_without_labels(others, target, level)
+            seen, plan = others, plan_blindly(others.confidence, target, level)
         else:
             plan = plan_thresholds(others, target, level, len(held))
             scores = refit.scores(held)
@@ -276,23 +275,13 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
     return LabelErrors(given[:, 0].copy(), given[:, 1].copy())
 
 
-def _plan_without_labels(rows: CalibrationRows, target: float, level: float) -> ThresholdPlan:
-    """Starts at fixed numbers of rows, since the folds' rows are those of the test."""
-    n = len(rows.wrong)
-    if rows.noise is not None:
-        rows = replace(rows, noise=None)
-    # without errors the plan starts at the fewest rows that can pass
-    nothing_known = replace(rows, wrong=np.ones(n, dtype=bool))
-    return plan_thresholds(nothing_known, target, level, n)
-
-
 def _why_no_answer(certificate: RiskCertificate) -> str:
     held = "" if certificate.method == "folds" else "held-out "
     text = (
         f"No row gets an answer: an error of at most {certificate.target:g} cannot be promised "
         f"with confidence {certificate.confidence:g} from {certificate.n_rows} {held}rows "
-        f"({certificate.errors} errors among the {certificate.n} surest that were tested, upper "
-        f"bound {certificate.bound:.3g}). "
+        f"({certificate.errors} errors among the {certificate.n} surest, where the test started, "
+        f"upper bound {certificate.bound:.3g}). "
     )
     more = certificate.rows_missing
     if more is None:

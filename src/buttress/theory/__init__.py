@@ -29,6 +29,7 @@ _HOME = {
     "generalization_bound": "bounds",
     "margin_directions": "margins",
     "noise_condition": "consistency",
+    "plan_blindly": "risk_control",
     "plan_thresholds": "risk_control",
     "rademacher_penalty": "rademacher",
     "radius_schedule": "_radius",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import in_threads, workers
 from buttress.noise.core._curves import (
     Curves,
     Design,
@@ -34,6 +35,8 @@ _NEGLIGIBLE = 12.0
 # Rows that place the first grid; on the narrow one all rows are used.
 _ROWS_FOR_PLACING = 4000
 _EM_STEPS = 30
+# Rows times draws that are looked at together: their numbers stay in the cache.
+_BLOCK_ENTRIES = 100_000
 
 
 # The two parameters of a Beta distribution; matrices of the points of a grid.
@@ -306,13 +309,12 @@ def _sampled(
 
 
 def _in_blocks(design: Design, matrices: Array, coefficients: Array) -> Array:
-    step = max(1, 4_000_000 // len(design.codes))
-    return np.concatenate(
-        [
-            objective(design, matrices[a : a + step], coefficients[a : a + step])
-            for a in range(0, len(matrices), step)
-        ]
-    )
+    step = max(1, _BLOCK_ENTRIES // len(design.codes))
+
+    def block(a: int) -> Array:
+        return objective(design, matrices[a : a + step], coefficients[a : a + step])
+
+    return np.concatenate(in_threads(block, range(0, len(matrices), step), workers()))
 
 
 def _draw(mass: Array, count: int, random: np.random.Generator) -> IntArray:

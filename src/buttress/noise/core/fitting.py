@@ -13,6 +13,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import own_threads
 from buttress.noise.core._averaging import averaged
 from buttress.noise.core._curves import (
     Design,
@@ -174,7 +175,8 @@ def estimate_label_noise(
     centre, scale = _standardisation(table, weight)
     design = _design((table - centre[:, None]) / scale[:, None], codes, row_share * weight)
     random = np.random.default_rng(0)
-    posterior, kind, factor = _chosen(design, (a, b), rates, random)
+    with own_threads():
+        posterior, kind, factor = _chosen(design, (a, b), rates, random)
     p_value = _goodness_of_fit(design, posterior, row_share)
     noise = LabelNoise(
         classes=known,

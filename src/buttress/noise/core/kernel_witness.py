@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import validate_data
 from buttress._progress import progress
+from buttress._threads import in_threads, own_threads, workers
 from buttress.noise.core.copies import distinct_rows, shared_places
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
@@ -221,19 +222,25 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         if sparse.issparse(rows):
             squares = np.asarray(rows.power(2).mean(axis=1)).ravel()
             spread = max(float(weight @ squares / weight.sum()), 1e-12)
-        held: list[Array] = []
-        fitted: list[tuple[float, Array]] = []
         with progress("kernel machines", len(_FACTORS), self.verbose) as advance:
-            for factor in _FACTORS:
+
+            def of_width(factor: float) -> tuple[list[Array], list[tuple[float, Array]]]:
                 width = self._width(rows, factor / (rows.shape[1] * spread), scale)
                 image = width.basis.T @ (scale[:, None] * targets)
                 shrink = width.spectrum[:, None] / (width.spectrum[:, None] + _PENALTIES)
-                held.extend(_held_out(width.basis, shrink, image, targets, scale, folds, shared))
-                for penalty in _PENALTIES:
-                    coefficients = image / (width.spectrum + penalty)[:, None]
-                    fitted.append((width.gamma, width.to_dual @ coefficients))
+                held = _held_out(width.basis, shrink, image, targets, scale, folds, shared)
+                duals = [
+                    (width.gamma, width.to_dual @ (image / (width.spectrum + penalty)[:, None]))
+                    for penalty in _PENALTIES
+                ]
                 advance(1)
-        return np.array(held), fitted
+                return held, duals
+
+            # an eigendecomposition gains little from a second BLAS thread, two of them do
+            with own_threads():
+                found = in_threads(of_width, _FACTORS, workers())
+        held = [scores for scores_of_width, _ in found for scores in scores_of_width]
+        return np.array(held), [dual for _, duals in found for dual in duals]
 
     def _width(self, rows: Any, gamma: float, scale: Array) -> _Width:
         """Eigenvectors of the weighted kernel ``k + 1``, exact or by landmarks."""
