@@ -56,3 +56,15 @@ def test_cache_computes_a_row_once_while_it_is_held():
     assert computed == list(range(40))
     assert cache.n == cache.most_rows == 150
     np.testing.assert_allclose(cache.times(np.ones(150)), K.sum(axis=0), rtol=1e-4, atol=1e-4)
+
+
+def test_rank_of_a_kernel_from_a_sample_of_its_rows():
+    rng = np.random.default_rng(0)
+    few = rng.normal(size=(1000, 7))
+    assert KernelMatrix(few @ few.T).rank() == 7
+    # the sample's rank is full: no more is known than that the kernel's is high
+    many = rng.normal(size=(1000, 900))
+    high = KernelMatrix(many @ many.T)
+    assert high.known_rank is None
+    assert high.rank() == high.known_rank == 1000
+    assert KernelMatrix(few @ few.T, few).known_rank == 7

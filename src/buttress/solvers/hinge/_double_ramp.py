@@ -320,9 +320,14 @@ class _MirroredRows(KernelMatrix):
         """Whether there are `points`."""
         return self.rows.factorable
 
-    def known_points(self) -> Array | None:
-        """Points of the rows, where they are known: their number of columns is what counts."""
-        return self.rows.known_points()
+    @property
+    def known_rank(self) -> int | None:
+        """That of the rows: mirror images add no dimension."""
+        return self.rows.known_rank
+
+    def rank(self) -> int:
+        """That of the rows."""
+        return self.rows.rank()
 
     def points(self) -> Array | None:
         """Points of the rows and their mirror images."""

@@ -20,7 +20,7 @@ _FEW_DIMENSIONS = 0.25
 _STEPS = 15.0
 _PER_STEP = 400.0
 _PER_OPERATION = 1e-4
-# A kernel's rank is not known before it is factorised; low ranks are where pair steps stall.
+# A kernel's rank is not asked for before it matters; low ranks are where pair steps stall.
 _GUESSED_RANK = 100
 
 
@@ -35,10 +35,9 @@ def work_before_interior(problem: BoxProblem) -> float:
         return _price(_by_points(problem, rank)) if rank <= _LARGEST_FEATURES else np.inf
     if K.n > _LARGEST_KERNEL or not K.factorable:
         return np.inf
-    points = K.known_points()
-    rank = min(_GUESSED_RANK, K.n) if points is None else points.shape[1]
-    factor = _PER_OPERATION * K.n * rank**2 if points is None else 0.0
-    return factor + _price(min(_by_points(problem, rank), _by_products(problem)))
+    known = K.known_rank
+    rank = min(_GUESSED_RANK, K.n) if known is None else known
+    return _price(min(_by_points(problem, rank), _by_products(problem)))
 
 
 def _price(operations: float) -> float:
@@ -54,21 +53,22 @@ def _by_points(problem: BoxProblem, rank: int) -> float:
 
 
 def _by_products(problem: BoxProblem) -> float:
-    """Operations of a step with the products of the points, where they are held."""
-    return np.inf if problem.K.whole is None else problem.K.n**3 / 3.0
+    """Operations of a step with the products of the points, where they are held.
+
+    It is one Cholesky factor, at nearly twice the rate of the products of centred points.
+    """
+    return np.inf if problem.K.whole is None else problem.K.n**3 / 5.0
 
 
 def interior_first(problem: BoxProblem) -> bool:
     """Whether a problem with wide boxes is better begun by the interior point.
 
-    That is so when its points have few dimensions; to know them a kernel is factorised, which
-    costs less than pair steps in wide boxes.
+    That is so when its points have few dimensions.
     """
     K = problem.K
     if K.features is None and (K.n > _LARGEST_FIRST or not K.factorable):
         return False
-    points = K.points()
-    return points is not None and points.shape[1] <= _FEW_DIMENSIONS * K.n
+    return K.rank() <= _FEW_DIMENSIONS * K.n
 
 
 def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
@@ -77,11 +77,10 @@ def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
     The vector is of use where the kernel has features.
     """
     K = problem.K
-    points = K.points()
+    gram = K.features is None and _by_products(problem) < _by_points(problem, K.rank())
+    points = K.whole if gram else K.points()
     assert points is not None
-    gram = K.features is None and _by_products(problem) < _by_points(problem, points.shape[1])
-    if gram:
-        points = np.asarray(K.whole, dtype=np.float64)
+    points = points.astype(np.float64, copy=False)
     with blas_threads_for(K.n):
         found = minimise_with_sums(
             points, problem.q, problem.lower, problem.upper, problem.row, problem.group,

@@ -13,6 +13,8 @@ from buttress.solvers.numerics.rows import add_rows, gather
 
 # Rows are computed by matrix products of this many at a time.
 _CHUNK = 512
+# Rows whose kernel tells whether its rank is low.
+_SAMPLE = 400
 
 
 class KernelMatrix:
@@ -61,9 +63,25 @@ class KernelMatrix:
         """Whether there are `points`."""
         return self.features is not None or self.whole is not None
 
-    def known_points(self) -> Array | None:
-        """`points` where they cost nothing more."""
-        return self.features if self.features is not None else self._points
+    @property
+    def known_rank(self) -> int | None:
+        """`rank` where it costs nothing more."""
+        return self._rank if self.features is None else self.features.shape[1]
+
+    def rank(self) -> int:
+        """The dimension of the points, or what a sample of them suggests; kept.
+
+        A sample whose rank is full says no more than that the rank is high: that of all rows is
+        returned. Costs less than a hundredth of a second.
+        """
+        known = self.known_rank
+        if known is None:
+            rows = np.unique(np.linspace(0, self.n - 1, min(self.n, _SAMPLE)).astype(np.intp))
+            known = _pivoted_factor(self.part(rows, rows)).shape[1]
+            self._rank = known = self.n if known > len(rows) // 2 else known
+        return known
+
+    _rank: int | None = None
 
     def points(self) -> Array | None:
         """Points whose products are the kernel: the features, or a pivoted Cholesky factor.

@@ -168,10 +168,9 @@ def solve_box_qp(
     if problem.rough:
         steps += _roughly(problem, descent, state, tol, max_iter - steps)
     steps += descent.run(state, tol, max_iter - steps, allowance)
-    unknown = problem.K.known_points() is None
-    if descent.exhausted and unknown and np.isfinite(allowance):
+    if descent.exhausted and problem.K.known_rank is None and np.isfinite(allowance):
         # Now that it matters, find out the rank: where it is high the interior point costs more.
-        problem.K.points()
+        problem.K.rank()
         more = work_before_interior(problem) - allowance
         if more > allowance:
             steps += descent.run(state, tol, max_iter - steps, more)
