@@ -85,8 +85,12 @@ def read_table(
         if name not in blocks[0].columns:
             hint = did_you_mean(name, blocks[0].names)
             raise TableError(f"{path}: there is no column {name!r}{hint}")
+    # A column of the blocks goes as soon as it is whole: never all rows twice.
     return Table(
-        {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0].names}
+        {
+            name: np.concatenate([block.columns.pop(name) for block in blocks])
+            for name in blocks[0].names
+        }
     )
 
 
