@@ -32,6 +32,8 @@ def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
                 yield _table(path, pyarrow, batch, kinds)
         except (pyarrow.ArrowException, OSError) as error:
             raise TableError(f"{path}: the Parquet file is damaged: {error}") from None
+    # What a row group took is pyarrow's until it is asked back: more than the table itself.
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _opened(path: Path) -> tuple[Any, Any]:
