@@ -32,7 +32,12 @@ def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
                 yield _table(path, pyarrow, batch, kinds)
         except (pyarrow.ArrowException, OSError) as error:
             raise TableError(f"{path}: the Parquet file is damaged: {error}") from None
-    # What a row group took is pyarrow's until it is asked back: more than the table itself.
+
+
+def give_back() -> None:
+    """Return memory that no block needs any more: pyarrow keeps it, more than a table takes."""
+    import pyarrow
+
     pyarrow.default_memory_pool().release_unused()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables._parquet import iter_parquet, parquet_names
+from buttress.tables._parquet import give_back, iter_parquet, parquet_names
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
@@ -86,12 +86,15 @@ def read_table(
             hint = did_you_mean(name, blocks[0].names)
             raise TableError(f"{path}: there is no column {name!r}{hint}")
     # A column of the blocks goes as soon as it is whole: never all rows twice.
-    return Table(
+    table = Table(
         {
             name: np.concatenate([block.columns.pop(name) for block in blocks])
             for name in blocks[0].names
         }
     )
+    if suffix_of(Path(path)) in _PARQUET:
+        give_back()
+    return table
 
 
 def iter_table(
