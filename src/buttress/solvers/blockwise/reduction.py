@@ -261,7 +261,10 @@ class ColumnSolver:
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
             bound = self._bound(small) if sampled and not whole else None
-            state, _ = follow_path(small, self.fixed, aim, max_passes, self.offsets, bound)
+            state, metric = follow_path(small, self.fixed, aim, max_passes, self.offsets, bound)
+            if whole:
+                self.reached, self.metric = state, metric or self.fixed
+                return state.theta, 0
             begin, passes = state.theta, state.passes
         if sampled or not cold:
             self._renew(small, begin, np.arange(begin.shape[1]))
