@@ -295,3 +295,18 @@ def test_a_path_in_single_precision_is_as_near_to_the_minimum_as_was_asked(r: fl
     value, _ = problem(found.theta, np.arange(len(columns)))
     excess = value - exact.objective
     assert excess.max() < 3e-6
+
+
+def test_a_linear_term_of_ones_own_counts_from_a_cold_start() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 3))
+    source = ArrayBlocks(X, (X[:, 0] + rng.normal(size=200) > 0).astype(int))
+    columns = column_grid(1, [0], [0.1, 0.01])
+    rows = margin_rows(LeakyHockeyStick())
+    problem = make_objective(source, LinearMap(3), scan(source), rows, columns, Folds())
+    linear = np.vstack([0.02 * rng.normal(size=(3, 2)), np.zeros((1, 2))])
+    solver = reduction.ColumnSolver(problem, "auto", _sample.sample_of(problem))
+    found = solver.solve(np.full(2, 1e-14), 500, linear=linear)
+    _, gradient = problem.with_linear(linear)(found.theta, np.arange(2))
+    assert found.converged.all()
+    assert np.abs(gradient).max() < 1e-6
