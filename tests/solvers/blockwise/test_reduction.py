@@ -278,10 +278,10 @@ def test_a_loss_without_conjugate_has_no_gap_and_bad_methods_are_refused() -> No
     assert np.isnan(duality_gaps(ramp, np.zeros((9, 1)))[0]).all()
 
 
-@pytest.mark.parametrize("r", [np.inf, 3.0])
-def test_a_path_in_single_precision_is_as_near_to_the_minimum_as_was_asked(r: float) -> None:
+@pytest.mark.parametrize(("r", "dtype"), [(np.inf, float), (3.0, float), (np.inf, np.float32)])
+def test_a_path_in_single_precision_is_as_near_to_the_minimum_as_was_asked(r, dtype) -> None:
     rng = np.random.default_rng(3)
-    X = np.hstack([rng.normal(size=(900, 12)), 1e-3 * rng.normal(size=(900, 4))])
+    X = np.hstack([rng.normal(size=(900, 12)), 1e-3 * rng.normal(size=(900, 4))]).astype(dtype)
     # classes of nearly equal weight: whole intervals of offsets are nearly as good
     y = ((X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=900)) > 0.0).astype(int)
     source, folds = ArrayBlocks(X, y, keep=True), Folds(4, seed=1)
@@ -289,6 +289,8 @@ def test_a_path_in_single_precision_is_as_near_to_the_minimum_as_was_asked(r: fl
     rows = margin_rows(LeakyHockeyStick(r))
     problem = make_objective(source, LinearMap(16), scan(source, folds), rows, columns, folds)
     found = solve_columns(problem, tol=1e-7, max_passes=1000)
+    wide = ArrayBlocks(X.astype(float), y)
+    problem = make_objective(wide, LinearMap(16), scan(wide, folds), rows, columns, folds)
     exact = solve_columns(problem, tol=1e-14, max_passes=3000, method="newton")
     assert found.method.startswith("single")
     assert found.converged.all()

@@ -276,10 +276,11 @@ class ColumnSolver:
         return begin, 0 if sampled else passes
 
     def _prepare_all(self, start: Array, cold: bool, tolerance: Array, max_passes: int) -> Array:
-        """`_prepare` on all rows, whose coordinates are kept in single precision."""
+        """`_prepare` on all rows in single precision; others are copied, in their coordinates."""
         self.used = ["single"]
-        rotated, begin, self.fixed = _from_gram(self.objective, start)
-        self.objective = rotated.in_coordinates(np.dtype(np.float32))
+        self.objective, begin, self.fixed = _from_gram(self.objective, start)
+        if self.objective.source.dtype != np.float32:
+            self.objective = self.objective.in_coordinates(np.dtype(np.float32))
         self.metric = self.fixed
         self.offsets = sample_offsets(self.objective)
         if cold:
