@@ -2,7 +2,10 @@
 
 Run ``python benchmarks/scale.py`` (all parts), ``--quick`` (smaller data, minutes less), or
 ``--part path`` for one of: pass, path, growth, dask, peers, grid, accuracy. ``--docs`` writes the
-tables where the documentation includes them.
+tables where the documentation includes them. Rows from files, in 3 GB and linear time (2 GB of
+files for ten million):
+
+python benchmarks/scale.py --part path --rows 1000000 10000000
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import argparse
 import multiprocessing
 import os
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -149,7 +153,17 @@ def path(n: int, m: int, folder: Path) -> dict[str, Any]:
     child.start()
     found = queue.get()
     child.join()
+    shutil.rmtree(place)
     return {"rows": n, "components": m, "columns": N_ALPHAS * (N_FOLDS + 1), **found}
+
+
+def paths(sizes: list[int], m: int, folder: Path) -> list[dict[str, Any]]:
+    """`path` for several numbers of rows, and the exponent of time."""
+    table = [path(n, m, folder) for n in sizes]
+    if len(sizes) > 1:
+        slope = np.polyfit(np.log(sizes), np.log([row["fit s"] for row in table]), 1)[0]
+        table[-1]["exponent"] = float(slope)
+    return table
 
 
 def growth(sizes: tuple[int, ...], m: int, folder: Path) -> list[dict[str, Any]]:
@@ -368,6 +382,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--docs", action="store_true", help="write docs/benchmarks/scale-*.inc")
     parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--rows", type=int, nargs="+", help="rows of the part path, in files")
     chosen = parser.parse_args()
     quick, docs = chosen.quick, chosen.docs
     big = 100_000 if quick else 1_000_000
@@ -375,7 +390,7 @@ def main() -> None:
         folder = Path(temporary)
         work: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "pass": lambda: [one_pass(big, 500, folder)],
-            "path": lambda: [path(big, 500, folder)],
+            "path": lambda: paths(chosen.rows or [big], 500, folder),
             "growth": lambda: growth((big // 10, big // 3, big), 500, folder),
             "dask": lambda: dask_speed(big // 2, 300, folder),
             "peers": lambda: [

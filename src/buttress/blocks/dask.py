@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -85,9 +85,13 @@ class DaskBlocks(BlockSource):
             raise ValueError("The Dask collection has no rows.")
         self._starts_kept = self._starts[kept]
         blocks = [blocks[i] for i in kept]
+        self._futures: list[Any] | None = None
         if persist and self.client is not None:
+            from distributed import futures_of
+
             with self._current():
                 blocks = list(dask.persist(*blocks))
+            self._futures = [futures_of(block)[0] for block in blocks]
         self._blocks = blocks
 
     @classmethod
@@ -113,28 +117,43 @@ class DaskBlocks(BlockSource):
     def map(
         self, task: Callable[[Block], Result], rows: IntArray | None = None
     ) -> Iterator[Result]:
-        blocks = self._blocks
+        holders: Any = range(len(self._blocks))
         if rows is not None:
             holders = np.unique(np.searchsorted(self._starts_kept, np.asarray(rows), "right") - 1)
-            blocks = [blocks[i] for i in holders]
-        return iter(self._compute(self._run_on(task, blocks)))
+        return iter(self._compute(self._run_on(task, holders)))
 
     def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
-        import dask
-
-        level = self._run_on(task, self._blocks)
+        level = self._run_on(task, range(len(self._blocks)))
         while len(level) > 1:
             level = [
-                dask.delayed(_add)(level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)
+                self._call_later(_add, level[i : i + _FAN_IN])
+                for i in range(0, len(level), _FAN_IN)
             ]
         return tuple(np.asarray(part) for part in self._compute(level)[0])
 
-    def _run_on(self, task: Any, blocks: list[Any]) -> list[Any]:
+    def _run_on(self, task: Any, holders: Any) -> list[Any]:
         import dask
 
         # One node holds the task: it is pickled once, whatever the number of blocks.
+        if self._futures is not None:
+            blocks = [self._futures[i] for i in holders]
+            shared = self._call_later(_same, _Held(task))
+            with self._connected():
+                return list(self.client.map(_run, [shared] * len(blocks), blocks, pure=False))
         shared = dask.delayed(_Held(task), traverse=False)
-        return [dask.delayed(_run, traverse=False)(shared, block) for block in blocks]
+        return [dask.delayed(_run, traverse=False)(shared, self._blocks[i]) for i in holders]
+
+    def _call_later(self, function: Callable[[Any], Any], argument: Any) -> Any:
+        """A call on a worker: of what is there already, or as part of a graph.
+
+        Graphs of a pass take the client longer to build than a short pass takes a worker.
+        """
+        import dask
+
+        if self._futures is None:
+            return dask.delayed(function)(argument)
+        with self._connected():
+            return self.client.submit(function, argument, pure=False)
 
     def _compute(self, values: list[Any]) -> list[Any]:
         import dask
@@ -145,14 +164,20 @@ class DaskBlocks(BlockSource):
             bar = ProgressBar() if self.verbose > 0 else nullcontext()
             with bar:
                 return list(dask.compute(*values))
-        address = getattr(self.client.scheduler, "address", "its address")
-        try:
+        with self._connected():
             futures = self.client.compute(values)
             if self.verbose > 0:
                 from distributed import progress
 
                 progress(futures, notebook=False)
             return list(self.client.gather(futures))
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """A context in which whatever a lost cluster raises becomes one clear error."""
+        address = getattr(self.client.scheduler, "address", "its address")
+        try:
+            yield
         except (Exception, CancelledError) as error:
             if type(error).__name__ not in _LOST and self.client.status == "running":
                 raise
@@ -238,6 +263,10 @@ class _Held:
 
 def _run(held: _Held, block: Block) -> Any:
     return held.task(block)
+
+
+def _same(held: _Held) -> _Held:
+    return held
 
 
 def _call(function: Callable[[], Block]) -> Block:

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from buttress._arrays import IntArray
 from buttress._deadline import OutOfTime, finish_within
+from buttress._memory import free_memory
 from buttress.model_selection.candidates import Request, make_candidate, settled
 from buttress.model_selection.cost_model import approximates
 from buttress.model_selection.judging import Judged, answers_of
@@ -42,6 +43,11 @@ _LIKE_THE_SAMPLE = 2
 # n/m times as many rows the best alpha is smaller, and the best C lies between C m/n and a few C.
 _ALPHA_FACTORS = (1.0, 0.3, 0.1, 0.03)
 _RADIUS_FACTORS = (1.0, 2.0, 4.0)
+
+# What a fit on landmarks may take where more is free. Features of all rows that need more than half
+# of it are made again for every pass: twice the time for a fit of 200 000 rows to 300 landmarks,
+# and an eighth of the memory.
+_MEMORY = "1 GB"
 
 Fitted = tuple[TableClassifier, FinalFit, Judged]
 
@@ -145,7 +151,11 @@ class LastFit:
         estimator = settled(self.search)
         if final.components is not None:
             few = train[:_PROBE_ROWS]
-            estimator.set_params(approximation="nystroem", n_components=final.components)
+            estimator.set_params(
+                approximation="nystroem",
+                n_components=final.components,
+                memory_limit=_memory_limit(),
+            )
             self._timed(clone(estimator), few, final.components)
             # Planned anew: what a fit takes here is known by now.
             final = planner.final(kind, self.found.searched_on[kind])
@@ -210,6 +220,12 @@ class LastFit:
                 break
         _, model, values, judged = min(tried, key=lambda each: each[0])
         return model, values, judged
+
+
+def _memory_limit() -> str | None:
+    """What a fit to all rows may take; None, a share of what is free, where that is less."""
+    free = free_memory()
+    return _MEMORY if free is None or free > 4 * 2**30 else None
 
 
 def _larger_grid(estimator: Any, share: float) -> list[dict[str, float]]:

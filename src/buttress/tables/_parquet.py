@@ -34,6 +34,13 @@ def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
             raise TableError(f"{path}: the Parquet file is damaged: {error}") from None
 
 
+def give_back() -> None:
+    """Return memory that no block needs any more: pyarrow keeps it, more than a table takes."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
+
+
 def _opened(path: Path) -> tuple[Any, Any]:
     try:
         import pyarrow

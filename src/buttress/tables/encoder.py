@@ -220,11 +220,13 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         parts = []
         if self.numeric_:
             numbers = self._numbers(table)
-            parts.append(numbers if self.scaler_ is None else self.scaler_.transform(numbers))
+            if self.scaler_ is not None:
+                numbers = self.scaler_.transform(numbers, copy=False)
+            parts.append(numbers)
         for name, categories in self.categories_.items():
             parts.append(self._one_hot(name, table[name], categories))
         parts += [self.derive(name, table[name].tolist()) for name in self.derived_columns()]
-        return np.hstack(parts)
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def derived_columns(self) -> list[str]:
         """The columns that are neither numbers nor categories: dates, then free text."""

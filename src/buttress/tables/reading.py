@@ -10,7 +10,7 @@ import numpy as np
 
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables._parquet import iter_parquet, parquet_names
+from buttress.tables._parquet import give_back, iter_parquet, parquet_names
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
@@ -85,9 +85,16 @@ def read_table(
         if name not in blocks[0].columns:
             hint = did_you_mean(name, blocks[0].names)
             raise TableError(f"{path}: there is no column {name!r}{hint}")
-    return Table(
-        {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0].names}
+    # A column of the blocks goes as soon as it is whole: never all rows twice.
+    table = Table(
+        {
+            name: np.concatenate([block.columns.pop(name) for block in blocks])
+            for name in blocks[0].names
+        }
     )
+    if suffix_of(Path(path)) in _PARQUET:
+        give_back()
+    return table
 
 
 def iter_table(

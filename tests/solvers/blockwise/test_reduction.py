@@ -276,3 +276,39 @@ def test_a_loss_without_conjugate_has_no_gap_and_bad_methods_are_refused() -> No
         solve_columns(objective, method="magic")
     ramp = problem(X, y, rows=margin_rows(SmoothedRamp()), columns=column_grid(1, [0], [0.1]), m=8)
     assert np.isnan(duality_gaps(ramp, np.zeros((9, 1)))[0]).all()
+
+
+@pytest.mark.parametrize(("r", "dtype"), [(np.inf, float), (3.0, float), (np.inf, np.float32)])
+def test_a_path_in_single_precision_is_as_near_to_the_minimum_as_was_asked(r, dtype) -> None:
+    rng = np.random.default_rng(3)
+    X = np.hstack([rng.normal(size=(900, 12)), 1e-3 * rng.normal(size=(900, 4))]).astype(dtype)
+    # classes of nearly equal weight: whole intervals of offsets are nearly as good
+    y = ((X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=900)) > 0.0).astype(int)
+    source, folds = ArrayBlocks(X, y, keep=True), Folds(4, seed=1)
+    columns = column_grid(1, range(5), np.logspace(0, -6, 30))
+    rows = margin_rows(LeakyHockeyStick(r))
+    problem = make_objective(source, LinearMap(16), scan(source, folds), rows, columns, folds)
+    found = solve_columns(problem, tol=1e-7, max_passes=1000)
+    wide = ArrayBlocks(X.astype(float), y)
+    problem = make_objective(wide, LinearMap(16), scan(wide, folds), rows, columns, folds)
+    exact = solve_columns(problem, tol=1e-14, max_passes=3000, method="newton")
+    assert found.method.startswith("single")
+    assert found.converged.all()
+    value, _ = problem(found.theta, np.arange(len(columns)))
+    excess = value - exact.objective
+    assert excess.max() < 3e-6
+
+
+def test_a_linear_term_of_ones_own_counts_from_a_cold_start() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 3))
+    source = ArrayBlocks(X, (X[:, 0] + rng.normal(size=200) > 0).astype(int))
+    columns = column_grid(1, [0], [0.1, 0.01])
+    rows = margin_rows(LeakyHockeyStick())
+    problem = make_objective(source, LinearMap(3), scan(source), rows, columns, Folds())
+    linear = np.vstack([0.02 * rng.normal(size=(3, 2)), np.zeros((1, 2))])
+    solver = reduction.ColumnSolver(problem, "auto", _sample.sample_of(problem))
+    found = solver.solve(np.full(2, 1e-14), 500, linear=linear)
+    _, gradient = problem.with_linear(linear)(found.theta, np.arange(2))
+    assert found.converged.all()
+    assert np.abs(gradient).max() < 1e-6

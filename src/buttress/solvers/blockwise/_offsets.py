@@ -22,7 +22,8 @@ from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import Reader, Rows, each_term
 from buttress.solvers.smooth.margins import for_loss, set_slope
 
-# Mean curvature, relative to its bound, below which a column's offset is searched for.
+# Mean curvature, relative to its bound, and the part of the rows that have it, below which a
+# column's offset is searched for.
 _FEW_CURVED = 0.05
 # Rows that are enough to tell.
 _LOOK_ROWS = 2_000
@@ -92,8 +93,12 @@ class SampleOffsets:
         bound = float(getattr(loss, "curvature_bound", 1.0))
         for part in np.array_split(np.arange(theta.shape[1]), max(1, theta.shape[1] // 32)):
             margin, member = self._margins(theta[:, part], part, _LOOK_ROWS)
-            bend = (loss.curvature(margin) * member).sum(axis=0) / member.sum(axis=0)
-            self.held[part] = bend < _FEW_CURVED * bound
+            bend, weight = loss.curvature(margin) * member, member.sum(axis=0)
+            total, squares = bend.sum(axis=0), (bend * bend).sum(axis=0)
+            # Rows that share the curvature evenly would be this part of all: beyond the bend of a
+            # loss all margins are hardly curved, and no kink is in the way.
+            few = total * total <= _FEW_CURVED * weight * squares
+            self.held[part] = few & (total < _FEW_CURVED * bound * weight)
 
     def moves(self, theta: Array, slope: Array, step: Array, columns: IntArray) -> Array:
         """How far to move the offsets when the weights move by `step`.

@@ -9,6 +9,7 @@ from scipy import linalg
 
 from buttress._arrays import Array, IntArray
 from buttress.solvers.blockwise.objective import Objective
+from buttress.solvers.blockwise.passes import GramPass
 
 # A curvature below this share of the bound is no curvature: it would make endless steps.
 _LEAST_CURVATURE = 1e-8
@@ -106,6 +107,19 @@ class DiagonalCurvature:
 
     def refresh(self, theta: Array, columns: IntArray) -> bool:
         return False
+
+
+def diagonal_curvature(objective: Objective) -> DiagonalCurvature:
+    """Make the matrix of `DiagonalCurvature` in one pass."""
+    task = GramPass(objective.reader, diagonal_only=True)
+    squares, _ = objective.source.sum(task)
+    if objective.basis is not None:
+        # The diagonal in other coordinates is not known from this one; its mean serves.
+        squares = np.full(objective.n_components, squares.mean())
+    bound, weight = curvature_bound(objective.rows.loss), objective.total_weight
+    inner = bound * squares[:, None] / weight + 2.0 * objective.columns.alpha
+    offsets = np.full((objective.rows.n_offsets, len(weight)), bound)
+    return DiagonalCurvature(np.vstack([inner, offsets]))
 
 
 class SampledCurvature:

@@ -44,7 +44,7 @@ def sample_of(objective: Objective, method: str = "auto") -> Block | None:
 
 
 def in_single_precision(objective: Objective, tolerance: Array) -> bool:
-    """Whether to solve on a copy of all rows in single precision.
+    """Whether to solve on all rows in single precision, on a copy of others.
 
     That is, whether the rows stay mapped in memory, the accuracy asked for allows it, and the
     columns are many.

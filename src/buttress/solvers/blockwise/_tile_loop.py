@@ -91,16 +91,18 @@ def _expand(
     count: Array,
 ) -> None:
     """The target and the weight that count for every score of some rows."""
+    single = targets.shape[1] == 1
     for i in range(first, last):
         start = (i - first) * n_columns
         begin = start
+        if single:
+            side[start : start + n_columns] = targets[i, 0]
         for run in range(len(runs)):
-            target = targets[i, runs[run, 0]]
-            weight = members[i, runs[run, 1]] * costs[1 if target > 0 else 0]
             end = start + runs[run, 2]
-            for c in range(begin, end):
-                side[c] = target
-                count[c] = weight
+            target = targets[i, runs[run, 0]]
+            if not single:
+                side[begin:end] = target
+            count[begin:end] = members[i, runs[run, 1]] * costs[1 if target > 0 else 0]
             begin = end
 
 

@@ -19,17 +19,16 @@ from buttress.solvers.blockwise._descent import Preconditioner, State
 from buttress.solvers.blockwise._offsets import SampleOffsets, sample_offsets
 from buttress.solvers.blockwise._path import LEAST_TOLERANCE, follow_path, run
 from buttress.solvers.blockwise._preconditioners import (
-    DiagonalCurvature,
     ExactCurvature,
     FixedCurvature,
     SampledCurvature,
     curvature_bound,
+    diagonal_curvature,
     fixed_curvature,
     sampled_curvature,
 )
 from buttress.solvers.blockwise._sample import MOST_SQUARE, in_single_precision, sample_of
 from buttress.solvers.blockwise.objective import Objective
-from buttress.solvers.blockwise.passes import GramPass
 
 METHODS = ("auto", "fixed", "newton", "lbfgs")
 
@@ -116,7 +115,9 @@ def solve_columns(
         steps. "newton": the same for a few passes, then the exact Hessian. "lbfgs": memory
         alone, nothing square in the number of components. "auto" starts from a sample's
         solution and curvature when there are many rows, else from the Gram matrix, and lets
-        Newton finish when the cost, counted in operations, speaks for it.
+        Newton finish when the cost, counted in operations, speaks for it; many columns on rows
+        that stay mapped in memory are solved on a copy of those in single precision, where `tol`
+        allows that.
     start : array of shape (parameters, columns), optional
     sample : Block, optional
         Rows of `sample_rows`, when the caller has them already.
@@ -215,7 +216,11 @@ class ColumnSolver:
             begin, passes = self._prepare(begin, cold, tolerance, max_passes)
         else:
             begin = self.objective.from_given(begin)
-        objective = self.objective if linear is None else self.objective.with_linear(linear)
+        objective = self.objective
+        if linear is not None:
+            if linear.any() or objective.linear is not None:
+                self.reached = None  # another problem's minimum: a start, no more
+            objective = objective.with_linear(linear)
         assert self.metric is not None
         left = max(max_passes - passes, 1)
         if self.method == "lbfgs":
@@ -238,10 +243,10 @@ class ColumnSolver:
     ) -> tuple[Array, int]:
         """Make the metric; return the start in its coordinates and the passes it took."""
         if self.method == "lbfgs":
-            self.metric = _diagonal(self.objective)
+            self.metric = diagonal_curvature(self.objective)
             return start, 0
         if self.method == "auto" and in_single_precision(self.objective, tolerance):
-            return self._prepare_all(start, cold, tolerance, max_passes)
+            return self._prepare_all(start, cold, tolerance, max_passes), 0
         small = None
         if self.sample is not None and self.method == "auto":
             small = self.objective.on_sample(self.sample)
@@ -261,29 +266,30 @@ class ColumnSolver:
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
             bound = self._bound(small) if sampled and not whole else None
-            state, _ = follow_path(small, self.fixed, aim, max_passes, self.offsets, bound)
+            state, metric = follow_path(small, self.fixed, aim, max_passes, self.offsets, bound)
+            if whole:
+                self.reached, self.metric = state, metric or self.fixed
+                return state.theta, 0
             begin, passes = state.theta, state.passes
         if sampled or not cold:
             self._renew(small, begin, np.arange(begin.shape[1]))
         return begin, 0 if sampled else passes
 
-    def _prepare_all(
-        self, start: Array, cold: bool, tolerance: Array, max_passes: int
-    ) -> tuple[Array, int]:
-        """`_prepare` on all rows, whose coordinates are kept in single precision."""
+    def _prepare_all(self, start: Array, cold: bool, tolerance: Array, max_passes: int) -> Array:
+        """`_prepare` on all rows in single precision; others are copied, in their coordinates."""
         self.used = ["single"]
-        rotated, begin, self.fixed = _from_gram(self.objective, start)
-        self.objective = rotated.in_coordinates(np.dtype(np.float32))
-        self.metric, passes = self.fixed, 0
+        self.objective, begin, self.fixed = _from_gram(self.objective, start)
+        if self.objective.source.dtype != np.float32:
+            self.objective = self.objective.in_coordinates(np.dtype(np.float32))
+        self.metric = self.fixed
         self.offsets = sample_offsets(self.objective)
         if cold:
             path = follow_path(self.objective, self.fixed, tolerance, max_passes, self.offsets)
             self.reached, metric = path
             self.metric = metric or self.fixed
-            begin, passes = self.reached.theta, 0
-        else:
-            self._renew(self.objective, begin, np.arange(begin.shape[1]))
-        return begin, passes
+            return self.reached.theta
+        self._renew(self.objective, begin, np.arange(begin.shape[1]))
+        return begin
 
     def _finish(
         self, objective: Objective, start: Array, tolerance: Array, max_passes: int
@@ -383,15 +389,3 @@ def _from_gram(objective: Objective, start: Array) -> tuple[Objective, Array, Fi
     objective = objective.rotated(vectors)
     metric = fixed_curvature(objective, np.maximum(eigenvalues, 0.0), sums @ vectors)
     return objective, objective.from_given(start), metric
-
-
-def _diagonal(objective: Objective) -> DiagonalCurvature:
-    task = GramPass(objective.reader, diagonal_only=True)
-    squares, _ = objective.source.sum(task)
-    if objective.basis is not None:
-        # The diagonal in other coordinates is not known from this one; its mean serves.
-        squares = np.full(objective.n_components, squares.mean())
-    bound, weight = curvature_bound(objective.rows.loss), objective.total_weight
-    inner = bound * squares[:, None] / weight + 2.0 * objective.columns.alpha
-    offsets = np.full((objective.rows.n_offsets, len(weight)), bound)
-    return DiagonalCurvature(np.vstack([inner, offsets]))
