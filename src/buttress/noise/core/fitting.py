@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -25,6 +26,7 @@ from buttress.noise.core._posterior import (
     Posterior,
     free_mode,
     free_posterior,
+    trusting_draws,
     two_rate_evidence,
     two_rate_posterior,
     uniform_posterior,
@@ -196,6 +198,49 @@ def estimate_label_noise(
     )
     _warn(noise, posterior, table, codes)
     return noise
+
+
+def with_trust_in_labels(
+    noise: LabelNoise, scores: Any, y: Any, sample_weight: Any = None
+) -> LabelNoise:
+    """The noise model averaged with one in which every label is right.
+
+    Parameters
+    ----------
+    noise : LabelNoise
+        Of these scores and labels.
+    scores, y, sample_weight
+        As in `fit_label_noise`.
+
+    Returns
+    -------
+    LabelNoise
+        Its draws are those of `noise` and, for every one of them with one rate for all classes,
+        one of a curve without asymptotes. Rates and intervals are those of `noise`.
+
+    Notes
+    -----
+    Wrong labels everywhere, and classes that overlap everywhere, give the same labels. That the
+    curve has asymptotes says that one of the two is there, not which: both are held for equally
+    likely. Rates that differ between the classes would move the boundary, and overlap does not;
+    such draws stand for themselves.
+    """
+    labels = np.asarray(y)
+    weight = check_weight(sample_weight, len(labels))
+    used = np.flatnonzero(weight)
+    table = score_table(scores, len(noise.classes))[used]
+    standard = (table - noise.centre[:, None]) / noise.scale[:, None]
+    codes = encode(labels[used], noise.classes)
+    design = _design(standard, codes, _ROW_SHARE * weight[used])
+    kept = 1.0 - np.diagonal(noise.transition_draws, axis1=1, axis2=2)
+    alike = np.ptp(kept, axis=1) <= 1e-12
+    draws = trusting_draws(design, int(alike.sum()), np.random.default_rng(0))
+    right = np.broadcast_to(np.eye(len(noise.classes)), (len(draws), *noise.transition_.shape))
+    return replace(
+        noise,
+        transition_draws=np.concatenate([noise.transition_draws, right]),
+        coefficient_draws=np.concatenate([noise.coefficient_draws, draws]),
+    )
 
 
 def _checked_prior(prior: Any) -> tuple[float, float]:
