@@ -210,7 +210,8 @@ class NoiseAwareClassifier(
     def predict_proba_draws(self, X: Any) -> Iterator[Array]:
         """P(true class) of every row under one draw of rates and curve after the other.
 
-        Their mean is `predict_proba`; their spread is what the labels leave open about the noise.
+        Noise is assumed (`noise_`); the spread is what the labels leave open about it.
+        `predict_proba` also allows for labels that are all right.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class NoiseAwareClassifier(
         ndarray of shape (n_samples, n_classes)
         """
         witnessed = self._witnessed(X)
-        yield from self.belief_.clean_proba_draws(witnessed)
+        yield from self.noise_.clean_proba_draws(witnessed)
 
     def decision_function(self, X: Any) -> Array:
         """``P(second class) - P(first class)``, or ``2 P - 1`` of every class.
