@@ -215,8 +215,8 @@ def with_trust_in_labels(
     Returns
     -------
     LabelNoise
-        Its draws are those of `noise` and, for every one of them with one rate for all classes,
-        one of a curve without asymptotes. Rates and intervals are those of `noise`.
+        Every other of the draws with one rate for all classes is replaced by one of a curve without
+        asymptotes. Rates and intervals are those of `noise`.
 
     Notes
     -----
@@ -233,14 +233,11 @@ def with_trust_in_labels(
     codes = encode(labels[used], noise.classes)
     design = _design(standard, codes, _ROW_SHARE * weight[used])
     kept = 1.0 - np.diagonal(noise.transition_draws, axis1=1, axis2=2)
-    alike = np.ptp(kept, axis=1) <= 1e-12
-    draws = trusting_draws(design, int(alike.sum()), np.random.default_rng(0))
-    right = np.broadcast_to(np.eye(len(noise.classes)), (len(draws), *noise.transition_.shape))
-    return replace(
-        noise,
-        transition_draws=np.concatenate([noise.transition_draws, right]),
-        coefficient_draws=np.concatenate([noise.coefficient_draws, draws]),
-    )
+    replaced = np.flatnonzero(np.ptp(kept, axis=1) <= 1e-12)[::2]
+    transition, coefficients = noise.transition_draws.copy(), noise.coefficient_draws.copy()
+    transition[replaced] = np.eye(len(noise.classes))
+    coefficients[replaced] = trusting_draws(design, len(replaced), np.random.default_rng(0))
+    return replace(noise, transition_draws=transition, coefficient_draws=coefficients)
 
 
 def _checked_prior(prior: Any) -> tuple[float, float]:
