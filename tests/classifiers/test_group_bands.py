@@ -106,6 +106,15 @@ def test_by_class_bounds_the_error_of_every_answer():
         assert (y[4000:][mine] != label).mean() < 0.18
 
 
+def test_rows_without_their_groups_are_an_error_and_not_refused():
+    X, y, groups = two_groups(1000, 0)
+    model = GroupwiseRejector(LogisticRegression(), target_coverage=0.8, random_state=0)
+    model.fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="groups are needed"):
+        model.predict_or_reject(X)
+    assert not model.fit(X, y).reject(X).all()
+
+
 def test_a_group_too_small_for_a_coverage_says_how_many_rows_it_needs():
     X, y, groups = two_groups(1000, 0)
     groups = groups.astype(object)

@@ -84,6 +84,8 @@ def test_refused_rows_have_no_answer(tmp_path: Path, capsys: Any) -> None:
     assert 0.6 < 1 - answers.count(None) / 1500 < 0.8
     summary = json.loads(capsys.readouterr().out)
     assert summary["coverage"] == pytest.approx(learner.coverage_)
+    assert run(path, *options, "--target-coverage", 0.7, "--out", tmp_path / "told.csv") == 0
+    assert f"1500 rows, {100 * learner.coverage_:.2f} % answered" in capsys.readouterr().err
     wrong = (*options, "--target-coverage", 0.7, "--target-risk", 0.1)
     assert run(path, *wrong, "--out", tmp_path / "no.csv") == 2
 

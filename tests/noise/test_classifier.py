@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import NoiseAwareClassifier, RampClassifier, load, save
+from buttress.metrics import reject_risk
 from buttress.noise import ForestWitness, KernelWitness, LabelNoiseWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::buttress.noise.LabelNoiseWarning")
@@ -216,3 +217,33 @@ def test_ramp_machines_are_witnesses():
     X, _, given, X_test, y_test = one_sided(200, 10)
     model = NoiseAwareClassifier(RampClassifier(C=3.0), n_repeats=1, random_state=0).fit(X, given)
     assert model.score(X_test, y_test) > RampClassifier(C=3.0).fit(X, given).score(X_test, y_test)
+
+
+def test_classes_that_overlap_everywhere_are_not_all_held_for_wrong_labels():
+    """Right labels that no row predicts for sure: answering is wrong one time in five."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.where(rng.random(600) < 0.2, X[:, 0] < 0, X[:, 0] > 0).astype(int)
+    model = NoiseAwareClassifier(LogisticRegression(), d=0.05, n_repeats=1, random_state=0)
+    model.fit(X[:300], y[:300])
+    assert model.noise_.rates_[0] > 0.1  # the labels can be read as noisy too
+    risk = reject_risk(y[300:], model.predict(X[300:]), model.reject(X[300:]), 0.05)
+    assert risk < 0.1
+
+
+def test_half_of_the_belief_in_one_rate_is_that_labels_are_right():
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    rng = np.random.default_rng(1)
+    for given in (np.where(rng.random(300) < 0.1, 1 - y, y), np.where(rng.random(300) < 0.4, 0, y)):
+        model = NoiseAwareClassifier(LogisticRegression(), n_repeats=1, random_state=0)
+        model.fit(X, given)
+        noise, belief = model.noise_, model.belief_
+        alike = np.isclose(noise.transition_draws[:, 0, 1], noise.transition_draws[:, 1, 0])
+        right = (belief.transition_draws == np.eye(2)).all(axis=(1, 2)).sum()
+        assert right == (alike.sum() + 1) // 2
+        moved = (belief.coefficient_draws != noise.coefficient_draws).any(axis=1)
+        assert moved.sum() == right
+        assert not moved[~alike].any()
+        believed = [belief.clean_proba(model._witnessed(X)), model.predict_proba(X)]
+        np.testing.assert_array_equal(*believed)
+        assert belief.rates_ == noise.rates_

@@ -40,6 +40,9 @@ from buttress.theory.risk_control import (
     plan_thresholds,
 )
 
+# The name of the only group where none are given.
+_ALL = "all"
+
 
 class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEstimator):
     """Set the band of refusals for every group, or for every class answered, by itself.
@@ -232,6 +235,10 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         ndarray of bool of shape (n_samples,)
         """
         check_is_fitted(self)
+        if self.by == "group" and groups is None and self.groups_.tolist() != [_ALL]:
+            raise ValueError(
+                f"groups are needed: fit has set the bands of the groups {self.groups_.tolist()}."
+            )
         sure = confidence_scores(self.estimator_, X)
         names = self._names(self.predict(X), groups)
         width = np.array([self.band_widths_.get(name, math.inf) for name in names.tolist()])
@@ -284,7 +291,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         if self.by == "class":
             return pred
         if groups is None:
-            return np.full(len(pred), "all")
+            return np.full(len(pred), _ALL)
         groups = column_or_1d(groups)
         if len(groups) != len(pred):
             raise ValueError(f"groups has {len(groups)} entries, expected {len(pred)}.")

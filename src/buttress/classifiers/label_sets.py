@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -93,7 +94,12 @@ class LabelSetMixin:
             Column k tells whether ``classes_[k]`` is in the set. A row for which no label is
             probable enough has its most probable one, so that empty means refused.
         """
-        check_is_fitted(self, "set_thresholds_")
+        check_is_fitted(self)
+        if not hasattr(self, "set_thresholds_"):
+            raise NotFittedError(
+                f"{type(self).__name__}.predict_set needs held-out rows first: call "
+                "calibrate_sets(X_held, y_held, coverage)."
+            )
         p = np.asarray(self.predict_proba(X))  # type: ignore[attr-defined]
         inside = p >= self.set_thresholds_
         lonely = ~inside.any(axis=1)

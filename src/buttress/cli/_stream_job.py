@@ -318,13 +318,18 @@ def conclude(run: StreamRun, say: Output, out: Path | None) -> None:
         "support_vectors": len(learner.support_) if known else 0,
         "drifts": learner.n_drifts_ if known else 0,
     }
+    answered = f"{run.n_rows} rows answered"
     if known and getattr(learner, "_band", None) is not None:
         summary |= {"coverage": learner.coverage_, "answered_error": learner.answered_error_}
+        answered = (
+            f"{run.n_rows} rows, {100 * learner.coverage_:.2f} % answered, of the answers "
+            f"{100 * learner.answered_error_:.2f} % wrong"
+        )
     if run.labels is not None:
         summary["waiting"] = len(run.labels.waiting)
         summary["given_up"] = run.labels.n_given_up
     say.note(
-        f"{summary['rows']} rows answered, {summary['rejected']} lines rejected; the model has "
+        f"{answered}, {summary['rejected']} lines rejected; the model has "
         f"learned {summary['labelled']} rows, progressive error "
         f"{100 * (summary['progressive_error'] or 0):.2f} %, "
         f"{summary['support_vectors']} support vectors, {summary['skipped']} labels refused"

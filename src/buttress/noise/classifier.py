@@ -21,7 +21,12 @@ from buttress.classifiers.parameters import check_common, check_number
 from buttress.classifiers.reject import RejectMixin
 from buttress.noise.core.crossfit import check_folds, check_repeats, kept_folds, rows_of
 from buttress.noise.core.estimate import check_weight
-from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
+from buttress.noise.core.fitting import (
+    DEFAULT_PRIOR,
+    FEWEST_ROWS,
+    estimate_label_noise,
+    with_trust_in_labels,
+)
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
 from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
@@ -59,6 +64,9 @@ class NoiseAwareClassifier(
     classes_ : ndarray of shape (n_classes,)
     noise_ : LabelNoise
         Rates with intervals and the curve.
+    belief_ : LabelNoise
+        What probabilities come from: `noise_`, averaged with a curve under which all labels are
+        right (see Notes).
     suspects_ : LabelSuspects
         The training rows whose labels are probably wrong.
     estimators_ : list of classifiers
@@ -72,8 +80,12 @@ class NoiseAwareClassifier(
     -----
     ``predict_proba`` is P(true class), not P(given label): under noise that is not the same in all
     classes the two have different boundaries. `score` still compares with the labels it is given;
-    see `clean_score` for an estimate on true ones. An integer weight equals that many copies of a
-    row: the default witnesses merge equal rows with equal labels, so copies are held out together.
+    see `clean_score` for an estimate on true ones. Labels alone do not tell wrong labels from
+    classes that overlap everywhere, so noise of one rate and labels that are all right are held for
+    equally likely, and probabilities are averaged over both; rates and `suspects_` assume noise.
+
+    An integer weight equals that many copies of a row: the default witnesses merge equal rows with
+    equal labels, so copies are held out together.
 
     References
     ----------
@@ -170,6 +182,7 @@ class NoiseAwareClassifier(
         )
         with tasks.task("noise model"):
             self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
+        self.belief_ = with_trust_in_labels(self.noise_, fits.scores, labels[used], weight)
         self.estimators_ = fits.models
         self.classes_ = classes
         found = judge_labels(fits.scores, labels[used], self.noise_, fdr=self.fdr, rows=X)
@@ -192,12 +205,13 @@ class NoiseAwareClassifier(
         ndarray of shape (n_samples, n_classes)
         """
         witnessed = self._witnessed(X)
-        return self.noise_.clean_proba(witnessed)
+        return self.belief_.clean_proba(witnessed)
 
     def predict_proba_draws(self, X: Any) -> Iterator[Array]:
         """P(true class) of every row under one draw of rates and curve after the other.
 
-        Their mean is `predict_proba`; their spread is what the labels leave open about the noise.
+        Noise is assumed (`noise_`); the spread is what the labels leave open about it.
+        `predict_proba` also allows for labels that are all right.
 
         Parameters
         ----------

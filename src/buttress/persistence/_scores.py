@@ -156,7 +156,7 @@ def probabilities(builder: Builder, model: Any, rows: str) -> str:
         if not hasattr(model, "noise_"):
             raise ValueError("NoiseAwareClassifier cannot be exported: it is not fitted.")
         witnesses = [_witness(builder, witness, rows) for witness in model.estimators_]
-        return clean_probabilities(builder, model.noise_, witnesses)
+        return clean_probabilities(builder, model.belief_, witnesses)
     if isinstance(model, ChowRejector):
         return probabilities(builder, model.estimator_, rows)
     if hasattr(model, "steps"):

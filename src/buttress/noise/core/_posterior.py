@@ -136,6 +136,15 @@ def two_rate_posterior(design: Design, prior: Prior, random: np.random.Generator
     )
 
 
+def trusting_draws(design: Design, n_draws: int, random: np.random.Generator) -> Array:
+    """Draws of the coefficients when every label is right: a curve without asymptotes."""
+    k = design.features.shape[1] + 1
+    curves = maximise(design, np.eye(k)[None], np.zeros(design.n_parameters))
+    factor = np.linalg.cholesky(curves.curvature[0])
+    noise = random.standard_normal((design.n_parameters, n_draws))
+    return np.asarray(curves.coefficients + np.linalg.solve(factor.T, noise).T)
+
+
 @dataclass(frozen=True, eq=False)
 class FreeMode:
     """The most probable free transition matrix (more than two classes), and its evidence."""

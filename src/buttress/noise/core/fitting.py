@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -25,6 +26,7 @@ from buttress.noise.core._posterior import (
     Posterior,
     free_mode,
     free_posterior,
+    trusting_draws,
     two_rate_evidence,
     two_rate_posterior,
     uniform_posterior,
@@ -196,6 +198,46 @@ def estimate_label_noise(
     )
     _warn(noise, posterior, table, codes)
     return noise
+
+
+def with_trust_in_labels(
+    noise: LabelNoise, scores: Any, y: Any, sample_weight: Any = None
+) -> LabelNoise:
+    """The noise model averaged with one in which every label is right.
+
+    Parameters
+    ----------
+    noise : LabelNoise
+        Of these scores and labels.
+    scores, y, sample_weight
+        As in `fit_label_noise`.
+
+    Returns
+    -------
+    LabelNoise
+        Every other of the draws with one rate for all classes is replaced by one of a curve without
+        asymptotes. Rates and intervals are those of `noise`.
+
+    Notes
+    -----
+    Wrong labels everywhere, and classes that overlap everywhere, give the same labels. That the
+    curve has asymptotes says that one of the two is there, not which: both are held for equally
+    likely. Rates that differ between the classes would move the boundary, and overlap does not;
+    such draws stand for themselves.
+    """
+    labels = np.asarray(y)
+    weight = check_weight(sample_weight, len(labels))
+    used = np.flatnonzero(weight)
+    table = score_table(scores, len(noise.classes))[used]
+    standard = (table - noise.centre[:, None]) / noise.scale[:, None]
+    codes = encode(labels[used], noise.classes)
+    design = _design(standard, codes, _ROW_SHARE * weight[used])
+    kept = 1.0 - np.diagonal(noise.transition_draws, axis1=1, axis2=2)
+    replaced = np.flatnonzero(np.ptp(kept, axis=1) <= 1e-12)[::2]
+    transition, coefficients = noise.transition_draws.copy(), noise.coefficient_draws.copy()
+    transition[replaced] = np.eye(len(noise.classes))
+    coefficients[replaced] = trusting_draws(design, len(replaced), np.random.default_rng(0))
+    return replace(noise, transition_draws=transition, coefficient_draws=coefficients)
 
 
 def _checked_prior(prior: Any) -> tuple[float, float]:
