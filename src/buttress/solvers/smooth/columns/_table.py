@@ -87,7 +87,8 @@ class Table:
         if not self.rivals:
             return
         for tol in _UNTIL_CERTAIN:
-            pairs = np.argwhere(self._undecided() & self.converged & ~self.doubtful).tolist()
+            undecided = np.argwhere(self._undecided() & self.converged & ~self.doubtful)
+            pairs = [(q, index) for q, index in undecided.tolist()]
             self._solve(pairs, tol)
             for q, index in pairs:
                 if index == self.tail[q] - 1:
