@@ -327,13 +327,12 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
         omegas = np.tile(problem.omega, (len(targets), 1))
         alphas = np.array([alpha])
         paths = problem.solve(targets, omegas, alphas)
-        models = []
-        for q, target in enumerate(targets):
-            if paths.method == "mm":
-                models.append(problem.certified(target, alphas, paths, q))
-            elif paths.method == "batched":
-                refined = problem.refined(target, alpha, paths, q, 0)
-                models.append(problem.finished(target, alpha, refined))
-            else:
-                models.append(problem.finished(target, alpha, paths, q))
+        if paths.method == "mm":
+            models = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
+        elif paths.method == "batched":
+            refined = problem.refined(targets, alpha, paths, 0)
+            pairs = zip(targets, refined, strict=True)
+            models = [problem.finished(y, alpha, one) for y, one in pairs]
+        else:
+            models = [problem.finished(y, alpha, paths, q) for q, y in enumerate(targets)]
         self._store_paths(data, kernel, models, paths.method)

@@ -156,10 +156,15 @@ class LeakyProblem:
             advance(1)
         return Paths.joined(found)
 
-    def refined(self, y: Array, alpha: float, paths: Paths, q: int, index: int) -> Paths:
-        """The solution of problem `q` at one penalty of a path, brought to full precision."""
-        found = None if paths.refine is None else paths.refine(q, index, self.tol)
-        return found or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
+    def refined(self, targets: Array, alpha: float, paths: Paths, index: int) -> list[Paths]:
+        """Solutions of all problems at one penalty of a path, brought to full precision."""
+        found: list[Paths | None] = [None] * len(targets)
+        if paths.refine is not None:
+            found = paths.refine(np.arange(len(targets)), index, self.tol)
+        return [
+            one or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
+            for q, (y, one) in enumerate(zip(targets, found, strict=True))
+        ]
 
     def finished(self, y: Array, alpha: float, found: Paths, q: int = 0) -> RegularizationPath:
         """The model of problem `q` of solutions at one penalty, and its certificate.

@@ -90,9 +90,9 @@ class ExactLeakySearch(ExactSearch):
             if paths.method == "mm":
                 models = [one.at(index) for one in path]
             else:
+                refined = problem.refined(targets, alpha, paths, index)
                 models = [
-                    problem.finished(y, alpha, problem.refined(y, alpha, paths, q, index))
-                    for q, y in enumerate(targets)
+                    problem.finished(y, alpha, one) for y, one in zip(targets, refined, strict=True)
                 ]
             estimator._store_paths(self.data, problem.kernel, models, paths.method)
         model.path_ = path[0] if len(path) == 1 else path

@@ -96,7 +96,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     One Gram matrix serves all penalties and folds. For up to about 260 rows Newton's method runs
     down the path of every fold; above that all folds and penalties are columns of matrix
     products, at a little more than 2 n² operations for each of some five iterations a column.
-    Folds scored by accuracy stop once the signs of their held-out scores are certain.
+    Folds scored by accuracy stop once their answers at held-out rows are certain: the signs of the
+    scores, or with several classes which is the largest.
     Memory: the Gram matrix in double and single precision and n numbers per column.
 
     References

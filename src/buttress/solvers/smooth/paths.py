@@ -33,8 +33,7 @@ class Paths:
     given_scores : array of shape (q, L, n) or None
         f at all rows, held-out ones included, without the intercept, where it is known.
     refine : callable or None
-        From a problem, the index of a penalty and a tolerance to that solution in double
-        precision, or to None where it was not reached.
+        See `Refine`.
     """
 
     intercept: Array
@@ -45,7 +44,7 @@ class Paths:
     method: str
     matrix: Array
     given_scores: Array | None = None
-    refine: Callable[[int, int, float], Paths | None] | None = None
+    refine: Refine | None = None
 
     @property
     def scores(self) -> Array:
@@ -89,8 +88,13 @@ class Paths:
             self.method,
             self.matrix,
             None if self.given_scores is None else self.given_scores[problems],
-            None if refine is None else lambda q, index, tol: refine(first + q, index, tol),
+            None if refine is None else lambda some, index, tol: refine(first + some, index, tol),
         )
+
+
+# From problems, the index of a penalty and a tolerance to these solutions in double precision;
+# None for those where it was not reached.
+Refine = Callable[[IntArray, int, float], "list[Paths | None]"]
 
 
 def in_pool(pool: ThreadPoolExecutor, function: Callable[[int], Any], count: int) -> list[Any]:

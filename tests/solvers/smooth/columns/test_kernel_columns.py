@@ -34,8 +34,8 @@ def plane_minimum(loss, f, along, before, y, omega, gradient, hessian):
 
 
 @numba.njit
-def column_sizes(f, a, omega):
-    return _sign_certificate.column_sizes(f, a, omega)
+def column_sizes(f, step, a, omega):
+    return _sign_certificate.column_sizes(f, step, a, omega)
 
 
 def from_python(function):
@@ -86,7 +86,7 @@ def test_signs_of_held_out_scores_are_those_of_the_exact_path(options, r, method
         loss,
         tol=1e-6,
         method=method,
-        signs_only=np.arange(5) < 4,
+        answers=np.array([0, 1, 2, 3, -1]),
         **common,
     )
     # for Newton's method a fold whose signs are settled is not solved
@@ -116,7 +116,11 @@ def test_refined_columns_are_solutions_in_double_precision():
     )
     noise = 1e-3 * np.random.default_rng(0).standard_normal(start[0].shape) * np.abs(start[0])
     found = solver.refine(
-        problem, np.arange(3), (start[0] + noise, start[1]), 1e-9, np.zeros(3, dtype=bool)
+        problem,
+        np.arange(3),
+        (start[0] + noise, start[1]),
+        np.full(3, 1e-9),
+        np.zeros(3, dtype=bool),
     )
     expected = exact.scores[problem, [0, 1, 2]] + exact.intercept[problem, [0, 1, 2], None]
     assert np.all(found.residual <= 1e-9)
@@ -130,7 +134,8 @@ def test_one_model_of_a_path_is_refined_to_double_precision():
     paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched", **options)
     exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton")
     for q, index in ((0, 3), (4, 12), (4, 28)):
-        found = paths.last(2).refine(q - 2, index, 1e-9) if q >= 2 else paths.refine(q, index, 1e-9)
+        part, place = (paths.last(2), q - 2) if q >= 2 else (paths, q)
+        (found,) = part.refine(np.array([place]), index, 1e-9)
         expected = exact.scores[q, index]
         np.testing.assert_allclose(found.scores[0, 0], expected, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(found.coefficients(0)[0] @ geometry.matrix, expected, atol=1e-6)
@@ -142,7 +147,7 @@ def test_refinement_that_falls_short_says_so():
     K, Y, omega = folds_of(3, n=320)
     geometry, loss = from_gram(K), LeakyHockeyStick()
     paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched")
-    assert paths.refine(0, 10, 1e-18) is None
+    assert paths.refine(np.array([0]), 10, 1e-18) == [None]
 
 
 def test_refinement_leaves_free_intercepts_alone():
@@ -152,7 +157,7 @@ def test_refinement_leaves_free_intercepts_alone():
     paths = solve_problems(geometry, Y[:1], omega, ALPHAS, loss, tol=1e-6, method="batched")
     low, high = paths.interval[0, 0]
     assert low < high
-    assert paths.refine(0, 0, 1e-9) is None
+    assert paths.refine(np.array([0]), 0, 1e-9) == [None]
 
 
 def test_models_renewed_in_the_same_solve_are_copied():
@@ -204,7 +209,7 @@ def test_steps_that_cancel_are_counted_as_rounding():
     here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
     y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
     batch = Batch(here, lam, here, np.ones(1), f, a, y, weight)
-    moves, room = new_moves(np.zeros(1), a), empty_room(leading_part(matrix, 16), 1)
+    moves, room = new_moves(np.zeros(1), a, np.zeros(1)), empty_room(leading_part(matrix, 16), 1)
     moves.e[:] = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
     moves.Q[:] = moves.e @ matrix
     room.d[:], room.d0[:], room.q[:] = d, 0.0, -y * weight
@@ -229,7 +234,7 @@ def test_refinement_stops_when_the_signs_are_settled():
     )
     noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
     start = noise * exact.coefs[problem, index], exact.intercept[problem, index]
-    found = solver.refine(problem, index, start, 1e-13, np.array([True, True, False]))
+    found = solver.refine(problem, index, start, np.full(3, 1e-13), np.array([True, True, False]))
     assert np.all(found.solved)
     assert np.all(found.residual[:2] > 1e-13)
     expected = exact.scores[problem, index] + exact.intercept[problem, index, None]
@@ -288,8 +293,9 @@ def test_only_held_out_rows_count_for_certainty():
     f = np.array([0.1, -2.0, -4.0], dtype=np.float32)
     part, whole = np.array([[0.5, 0.0, 0.0], [0.5, 0.25, 0.25]], dtype=np.float32)
     norm = np.sqrt(0.01 + 4 + 16)
-    assert column_sizes(f, f, part) == pytest.approx((2.0, 4.0, norm))
-    assert column_sizes(f, f, whole) == pytest.approx((np.inf, 4.0, norm))
+    step = np.array([9.0, -0.25, 0.125], dtype=np.float32)
+    assert column_sizes(f, step, f, part) == pytest.approx((2.0, 4.0, norm, 0.25))
+    assert column_sizes(f, step, f, whole) == pytest.approx((np.inf, 4.0, norm, 0.0))
 
 
 def test_models_changed_in_part_are_those_made_anew():
@@ -381,3 +387,28 @@ def test_results_do_not_depend_on_where_arrays_are():
         found.append(paths.scores)
     for scores in found[1:]:
         np.testing.assert_array_equal(scores, found[0])
+
+
+@pytest.mark.parametrize("r", [np.inf, 2.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_largest_of_several_scores_is_that_of_the_exact_path(seed, r):
+    X, y = make_classification(
+        320, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, flip_y=0.1, random_state=seed
+    )
+    geometry, loss = from_gram(make_kernel("rbf", gamma=0.2)(X)), LeakyHockeyStick(r)
+    targets = np.where(y == np.arange(4)[:, None], 1.0, -1.0)
+    omega = np.ones((3, len(y)))
+    omega[0, ::4] = omega[1, 1::4] = 0.0
+    omega = np.repeat(omega / omega.sum(axis=1, keepdims=True), 4, axis=0)
+    problems = geometry, np.tile(targets, (3, 1)), omega, ALPHAS, loss
+    exact = solve_problems(*problems, tol=1e-12, method="newton")
+    answers = np.repeat([0, 1, -1], 4)
+    found = solve_problems(*problems, tol=1e-6, method="batched", answers=answers)
+    assert found.converged.all()
+    for fold in range(2):
+        out, members = omega[4 * fold] == 0, slice(4 * fold, 4 * fold + 4)
+        expected = decision(exact)[members][:, :, out].argmax(axis=0)
+        np.testing.assert_array_equal(decision(found)[members][:, :, out].argmax(axis=0), expected)
+    # folds stop earlier than when every score is wanted
+    whole = solve_problems(*problems, tol=1e-6, method="batched")
+    assert found.iterations[:8].sum() < whole.iterations[:8].sum()

@@ -217,7 +217,9 @@ def solve_columns(
     way = _Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
     quiet, numbers = np.zeros((2, k), dtype=np.int64)
     flags = np.zeros((2, k), dtype=bool)
-    out = Columns(np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags, *np.zeros((2, k)))
+    out = Columns(
+        np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags, *np.zeros((2, k))
+    )
     work = np.empty((3, len(W)), dtype=dtype)
     slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ _LARGEST_RANK = 96
 # Rows up to which refining columns takes longer in two threads than in one (7.6 ms in one, 11 to 14
 # in two at 460 rows; 9.4 and 7.3 at 2130).
 _INTERPRETED = 1000
+# Rows up to which the leading part of the Gram matrix is found by one thread: small products and
+# factors, a few hundredths of a second, of which a second thread that is not free makes many.
+_NOT_DIVIDED = 4000
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
 
@@ -48,7 +52,8 @@ class KernelColumns:
         self.size = n = Y.shape[1]
         matrix = geometry.matrix.astype(np.float32)
         rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
-        low_rank = leading_part(matrix, rank)
+        with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
+            low_rank = leading_part(matrix, rank)
         self.models = empty_models(low_rank, len(Y) * len(lambdas))
         self.system = KernelSystem(
             matrix,
