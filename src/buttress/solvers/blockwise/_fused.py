@@ -79,8 +79,8 @@ def _fused(logarithm: Any, kind: Any) -> Any:
     return fused_leaky
 
 
-_fused_32 = compiled(fastmath=_FAST)(_fused(log32, np.float32))
-_fused_64 = compiled(fastmath=_FAST)(_fused(log64, np.float64))
+_fused_32 = compiled(allocates=True, fastmath=_FAST)(_fused(log32, np.float32))
+_fused_64 = compiled(allocates=True, fastmath=_FAST)(_fused(log64, np.float64))
 
 
 def leaky_tile(

@@ -40,7 +40,7 @@ _ROUNDING = 1e-3
 _UNKNOWN = np.empty((1, 0)), np.empty(0)
 
 
-@compiled()
+@compiled(allocates=True)
 def _run(
     loss: Any,
     matrix: Array,

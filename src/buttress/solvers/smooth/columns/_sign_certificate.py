@@ -81,7 +81,7 @@ def column_sizes(f: Array, a: Array, omega: Array) -> tuple[float, float, float]
     held_out, largest, total = infinite, zero, zero
     for i in range(f.size):
         size = np.float32(abs(f[i]))
-        largest = max(largest, size)
-        held_out = min(held_out, size if omega[i] == 0.0 else infinite)
+        largest = size if size > largest else largest
+        held_out = size if omega[i] == 0.0 and size < held_out else held_out
         total += np.float32(a[i] * a[i])
     return float(held_out), float(largest), math.sqrt(total)
