@@ -82,6 +82,7 @@ def column_sizes(f: Array, a: Array, omega: Array) -> tuple[float, float, float]
     for i in range(f.size):
         size = np.float32(abs(f[i]))
         largest = size if size > largest else largest
-        held_out = size if omega[i] == 0.0 and size < held_out else held_out
+        outside = size if omega[i] == 0.0 else infinite
+        held_out = outside if outside < held_out else held_out
         total += np.float32(a[i] * a[i])
     return float(held_out), float(largest), math.sqrt(total)
