@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba.core import event
 
@@ -81,6 +82,46 @@ def test_other_faults_of_the_compiler_are_not_hidden(monkeypatch):
     monkeypatch.setattr(_compile.numba, "njit", broken)
     with pytest.raises(RuntimeError, match="something else"):
         _compile.compiled()(lambda x: x)
+
+
+def test_a_function_without_references_cannot_own_an_array():
+    @_compile.inner(allocates=True)
+    def made(n):
+        return np.zeros(n)
+
+    def total(n):
+        return made(n)[0]
+
+    def pair(x):
+        return x, x
+
+    def fresh(n):
+        return np.zeros(n)[0]
+
+    for function, argument in ((total, 3), (pair, np.zeros(2))):
+        with pytest.raises(TypeError, match=f"{function.__name__} owns arrays"):
+            _compile.compiled(cache=False)(function)(argument)
+    with pytest.raises(numba.core.errors.NumbaError):
+        _compile.compiled(cache=False)(fresh)(3)
+    assert _compile.compiled(cache=False, allocates=True)(total)(3) == 0.0
+    assert _compile.compiled(cache=False, allocates=True)(fresh)(3) == 0.0
+
+
+def test_inner_functions_run_inside_functions_that_numba_compiles_in_its_own_way():
+    @_compile.inner()
+    def one_more(x):
+        return x + 1
+
+    @_compile.inner()
+    def two_more(x):
+        return one_more(one_more(x))
+
+    @numba.njit
+    def four_more(x):
+        return two_more(two_more(x))
+
+    outer = _compile.compiled(cache=False)(lambda x: two_more(two_more(x)))
+    assert four_more(1) == outer(1) == 5
 
 
 def test_compilations_are_counted_and_shown_on_a_terminal(capsys):

@@ -24,10 +24,9 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding
 import numba
 from numba.core import config, event
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 
 from buttress._compilation import watches
+from buttress._compiler import Inner, Outer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,19 +35,32 @@ prange = numba.prange
 # Fast arithmetic for loops of sums: terms may be regrouped, infinities and NaN stay what they are.
 FAST = {"contract", "reassoc", "nsz"}
 
+# No entrance from C: nobody calls it.
+_ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Options of functions that only compiled functions call; see `inner`.
+WITHIN = _ALWAYS | {
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "pipeline_class": Inner,
+    "_nrt": False,
+}
+
 _told = False
 
 
-def compiled(**options: Any) -> Callable[[Function], Function]:
+def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """Compile the decorated function with Numba in nopython mode.
 
     Parameters
     ----------
+    allocates : bool
+        Whether the function makes arrays, or is returned some that another one made. All others
+        count no references, which take a third of the code of functions of many arrays.
     **options
         Passed to ``numba.njit``; ``cache`` and ``nogil`` are on, and ``error_model`` is "numpy",
         unless given.
     """
-    chosen = {"cache": True, "nogil": True, "error_model": "numpy"} | options
+    chosen = _ALWAYS | {"cache": True, "pipeline_class": Outer, "_nrt": allocates} | options
 
     def compile_it(function: Function) -> Function:
         try:
@@ -66,57 +78,7 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return compile_it
 
 
-class _Unfinished(JITCodeLibrary):  # pragma: no cover (runs while compiling)
-    """Code that is neither optimised nor made machine code: its callers do both, with their own."""
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        """Nothing: callers optimise what is linked into them."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    @property
-    def codegen(self) -> Any:
-        return _WithoutEnvironment(self._codegen)
-
-
-class _WithoutEnvironment:  # pragma: no cover (runs while compiling)
-    """A code generator for code that is in no memory, so that nothing can be set there."""
-
-    def __init__(self, codegen: Any) -> None:
-        self._codegen = codegen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._codegen, name)
-
-    def set_env(self, name: str, environment: Any) -> None:
-        """Nothing."""
-
-
-class _Inner(Compiler):  # pragma: no cover (runs while compiling)
-    """Numba's compiler for functions that only compiled functions call."""
-
-    def compile_extra(self, function: Any) -> Any:
-        if self.state.library is None:
-            codegen = self.state.targetctx.codegen()
-            self.state.library = _Unfinished(codegen, function.__qualname__)
-        return super().compile_extra(function)
-
-
-WITHIN = {
-    "cache": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": _Inner,
-}
-
-
-def inner(**options: Any) -> Callable[[Function], Function]:
+def inner(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """Compile a function that only compiled functions call.
 
     Its code becomes part of theirs: nothing is kept on disk for it, no door from Python is made,
@@ -124,7 +86,7 @@ def inner(**options: Any) -> Callable[[Function], Function]:
     only. Numba would do both for every function alone as well, with all that it calls in turn:
     nearly half of the time to compile a solver.
     """
-    return compiled(**(WITHIN | options))
+    return compiled(**(WITHIN | {"_nrt": allocates} | options))
 
 
 def _tell_once(cache: str | None) -> None:

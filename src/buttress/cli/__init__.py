@@ -12,8 +12,11 @@ code 1). `main` turns each into one line on the standard error stream.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,14 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     buttress 0.1.0
     0
     """
-    from buttress.cli._app import run
-
     if arguments is not None:
-        return run(list(arguments))
-    from buttress.cli._interrupt import ending_soon, leave
+        from buttress.cli._app import run
 
-    with ending_soon() as pressed:
-        code = run(sys.argv[1:])
-    if pressed.is_set():
-        leave("", code)
-    return code
+        return run(list(arguments))
+    # Not where the signal is ignored, as for what a shell runs in the background.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave_before_the_beginning)
+    from buttress.cli._interrupt import run_process
+
+    return run_process(sys.argv[1:])
+
+
+def _leave_before_the_beginning(number: int, frame: Any) -> None:
+    """Ctrl-C while the first modules are imported: they could not even say it."""
+    os.write(2, b"buttress: interrupted; no output file was changed\n")
+    os._exit(1)

@@ -18,7 +18,7 @@ from buttress._files import forget_published
 from buttress._version import __version__
 from buttress._words import did_you_mean
 from buttress.cli._console import CommandError, warn_in_one_line
-from buttress.cli._interrupt import Interrupted, what_is_left
+from buttress.cli._interrupt import Interrupted, was_pressed, what_is_left
 
 # Shown first in ``--help``; the others follow by name.
 _FIRST = ("demo", "fit", "predict")
@@ -148,16 +148,24 @@ def run(arguments: list[str]) -> int:
             return _without_a_reader()
         except CommandError as error:
             return _report(str(error), error.code)
-        except OSError as error:
-            return _report(_describe_os_error(error), 1)
-        except MemoryError:
-            return _report("out of memory; try --approximation nystroem or fewer rows", 1)
         except Exception as error:
-            if os.environ.get("BUTTRESS_TRACEBACK"):
+            if was_pressed():  # and an import, or a file, was the first to notice
+                return _report(what_is_left(), 1)
+            if os.environ.get("BUTTRESS_TRACEBACK") and not isinstance(
+                error, (OSError, MemoryError)
+            ):
                 raise
-            known = isinstance(error, (ValueError, ImportError))
-            kind = "" if known else f"{type(error).__name__}: "
-            return _report(f"{kind}{error}", 1)
+            return _report(_describe(error), 1)
+
+
+def _describe(error: Exception) -> str:
+    """What went wrong in a command."""
+    if isinstance(error, OSError):
+        return _describe_os_error(error)
+    if isinstance(error, MemoryError):
+        return "out of memory; try --approximation nystroem or fewer rows"
+    known = isinstance(error, (ValueError, ImportError))
+    return f"{'' if known else f'{type(error).__name__}: '}{error}"
 
 
 def _with_suggestion(error: Any) -> str:

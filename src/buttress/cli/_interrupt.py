@@ -8,11 +8,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from buttress._files import published, remove_unfinished
 
 # Seconds that the program has to end by itself; a compiled loop that runs longer is not waited for.
 _PATIENCE = 1.2
+
+_pressed = threading.Event()
 
 
 class Interrupted(Exception):
@@ -30,22 +33,45 @@ def what_is_left(error: BaseException | None = None) -> str:
     return f"interrupted; written before that: {shown}"
 
 
+def was_pressed() -> bool:
+    """Whether Ctrl-C was pressed: what fails after that fails for it, whatever it says."""
+    return _pressed.is_set()
+
+
+def run_process(arguments: list[str]) -> int:
+    """Run the command line that this process was started for; its exit code.
+
+    However early or late Ctrl-C is pressed, the process ends with a code of this program. Until
+    Python has imported this package, and after it has given up its signals, is not ours to say.
+    """
+    code = 1
+    try:
+        with _ending_soon():
+            from buttress.cli._app import run
+
+            code = run(arguments)
+    except BaseException:  # outside the command itself
+        if was_pressed():
+            leave(what_is_left(), 1)
+        raise
+    if was_pressed():
+        leave("", code)  # threads may still be at work
+    return code
+
+
 @contextmanager
-def ending_soon() -> Iterator[threading.Event]:
+def _ending_soon() -> Iterator[None]:
     """A block, the whole program, that ends soon after Ctrl-C even inside a compiled loop.
 
     Python looks at signals between two steps of its own, which a compiled loop does not take.
-    The system's part of the signal writes a byte to a pipe at once; a thread waits for it.
-
-    Yields
-    ------
-    Event
-        Set once Ctrl-C was pressed: then threads may still be at work, and `leave` is the end.
+    The system's part of the signal writes a byte to a pipe at once; a thread waits for it. After
+    the block the signal is ignored: all is done, and said.
     """
-    pressed, finished = threading.Event(), threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
         return
+    finished = threading.Event()
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -53,18 +79,25 @@ def ending_soon() -> Iterator[threading.Event]:
     def watch() -> None:
         while byte := os.read(reading, 1):
             if byte[0] == signal.SIGINT:
-                pressed.set()
+                _pressed.set()
                 if not finished.wait(_PATIENCE):
                     leave(what_is_left(), 1)
 
     threading.Thread(target=watch, daemon=True, name="buttress-interrupt").start()
+    signal.signal(signal.SIGINT, _press)
     try:
-        yield pressed
+        yield
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         finished.set()
         signal.set_wakeup_fd(before)
         with suppress(OSError):
             os.close(writing)
+
+
+def _press(number: int, frame: Any) -> None:
+    _pressed.set()
+    raise KeyboardInterrupt
 
 
 def leave(message: str, code: int) -> None:

@@ -137,17 +137,18 @@ def _similarities_64(T: Array, left: Array, right: Array, gamma: float) -> None:
         own = left[i]
         for j in range(T.shape[1]):
             distance = own + right[j] - 2.0 * T[i, j]
-            T[i, j] = exp64(-gamma * max(distance, 0.0))
+            T[i, j] = exp64(-gamma * (0.0 if distance < 0.0 else distance))
 
 
 @compiled(fastmath=FAST)
 def _similarities_32(T: Array, left: Array, right: Array, gamma: Any) -> None:
     """The float32 version of `_similarities_64`."""
+    nothing = np.float32(0.0)
     for i in range(T.shape[0]):
         own = left[i]
         for j in range(T.shape[1]):
             distance = own + right[j] - np.float32(2.0) * T[i, j]
-            T[i, j] = exp32(-gamma * max(distance, np.float32(0.0)))
+            T[i, j] = exp32(-gamma * (nothing if distance < nothing else distance))
 
 
 @compiled()
@@ -159,6 +160,8 @@ def _place(T: Array, K: Array, a: int, c: int) -> None:
             K[a + i, c + j] = T[i, j]
     for j0 in range(0, k, 8):
         for i0 in range(0, m, 8):
-            for j in range(j0, min(j0 + 8, k)):
-                for i in range(i0, min(i0 + 8, m)):
+            last_j = j0 + 8 if j0 + 8 < k else k
+            last_i = i0 + 8 if i0 + 8 < m else m
+            for j in range(j0, last_j):
+                for i in range(i0, last_i):
                     K[c + j, a + i] = T[i, j]

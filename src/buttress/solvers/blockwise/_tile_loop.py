@@ -19,7 +19,7 @@ _STRIP = 512
 _SHORT = 32
 
 
-@compiled(fastmath=_FAST)
+@compiled(allocates=True, fastmath=_FAST)
 def _add_tile(
     loss: Any,
     scores: Array,

@@ -49,7 +49,7 @@ def box_state(g: Array, lower: Array, upper: Array, x: Array, tol: float) -> tup
     return box_gap(g, lower, upper, x), n_free, n_wrong
 
 
-@inner()
+@inner(allocates=True)
 def _inside(lower: Array, upper: Array, x: Array) -> IntArray:
     """Where the variables strictly inside their box stand."""
     found = np.empty(len(x), dtype=np.int64)
@@ -126,7 +126,7 @@ def _add_rows(
     return first, second
 
 
-@inner()
+@inner(allocates=True)
 def _free_step(K: Array, free: IntArray, g: Array, ridge: float) -> Array:
     """Newton step of the free variables; the ridge makes it proximal, so K may be singular."""
     m = len(free)
@@ -160,7 +160,7 @@ def _first_bound(
     return longest, blocking
 
 
-@inner()
+@inner(allocates=True)
 def _move(
     K: Array, free: IntArray, d: Array, lower: Array, upper: Array, x: Array, g: Array
 ) -> None:
@@ -174,7 +174,7 @@ def _move(
         g[j] += change[j]
 
 
-@inner()
+@inner(allocates=True)
 def _newton(K: Array, lower: Array, upper: Array, x: Array, g: Array, ridge: float) -> None:
     """Minimise over the coordinates strictly inside the box, then return to the box.
 
@@ -238,7 +238,7 @@ def active_set(
     return box_gap(g, lower, upper, x), max_iter
 
 
-@compiled()
+@compiled(allocates=True)
 def exchange(
     K: Array,
     b: Array,

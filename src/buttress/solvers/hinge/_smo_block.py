@@ -142,6 +142,7 @@ def solve_block(
     """
     n_layers, r = b.shape
     n_groups = ends.shape[0] - 1
+    first = 0 * r  # zero, but not as a constant, for which functions would be compiled again
     up, tops = ups
     low, deeps = lows
     gain, diagonal, nothing = space[0], space[1][:r], space[2][:r]
@@ -157,11 +158,11 @@ def solve_block(
         _stretches(low[q], deeps[q])
     for step in range(max_iter):
         # the group whose conditions are violated most, and its best riser
-        widest, chosen, layer, stretch = -1.0, -1, 0, 0
+        widest, chosen, layer, stretch = -1.0, -1, first, first
         begin = 0
         for k in range(n_groups + 1):
             high = deep = -NEVER
-            high_layer = high_stretch = 0
+            high_layer = high_stretch = first
             for q in range(begin, ends[k]):
                 for p in range(tops.shape[1]):
                     if tops[q, p] > high:
@@ -175,11 +176,11 @@ def solve_block(
             begin = ends[k]
         if widest <= tol:
             return step
-        begin = ends[chosen - 1] if chosen > 0 else 0
+        begin = ends[chosen - 1] if chosen > 0 else first
         second = nothing
         # what may still move is settled before the shift, so that the stretches see it
         if chosen == n_groups:
-            best, i = -1.0, 0
+            best, i = -1.0, first
             for q in range(begin, ends[chosen]):
                 _single_gains(up[q], low[q], diagonal, floor, gain)
                 here, j = _top_gain(gain)
@@ -200,7 +201,7 @@ def solve_block(
         else:
             i = _where(up[layer], stretch, tops[layer, stretch])
             top, own = up[layer, i], diagonal[i]
-            best, other, j = -1.0, begin, 0
+            best, other, j = -1.0, begin, first
             for q in range(begin, ends[chosen]):
                 _pair_gains(low[q], diagonal, K[i][:r], top, own, floor, gain)
                 here, place = _top_gain(gain)

@@ -82,6 +82,12 @@ def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm 
     return signature, generate
 
 
+@inner()
+def _at_least(value: Any, least: Any) -> Any:
+    """The larger of the two; Numba would compile its own maximum as a function of its own."""
+    return value if value > least else least
+
+
 @inner(fastmath=FAST)
 def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
     """Factorise the rows from `low` on, from which nothing is subtracted, one by one."""
@@ -89,7 +95,7 @@ def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
     for pivot in range(size - 1, low - 1, -1):
         x = a[pivot]
         definite &= x[pivot] > least[pivot]
-        scale = a.dtype.type(1.0) / np.sqrt(max(x[pivot], least[pivot]))
+        scale = a.dtype.type(1.0) / np.sqrt(_at_least(x[pivot], least[pivot]))
         for k in range(pivot):
             x[k] *= scale
         x[pivot] = scale
@@ -108,19 +114,19 @@ def _factorise_four(a: Array, low: int, least: Array) -> bool:
     k0, k1, k2, k3 = low, low + 1, low + 2, low + 3
     left = x3[k3]
     definite: bool = left > least[k3]
-    s3 = one / np.sqrt(max(left, least[k3]))
+    s3 = one / np.sqrt(_at_least(left, least[k3]))
     c32, c31, c30 = x3[k2] * s3, x3[k1] * s3, x3[k0] * s3
     left = x2[k2] - c32 * c32
     definite &= left > least[k2]
-    s2 = one / np.sqrt(max(left, least[k2]))
+    s2 = one / np.sqrt(_at_least(left, least[k2]))
     c21, c20 = (x2[k1] - c32 * c31) * s2, (x2[k0] - c32 * c30) * s2
     left = x1[k1] - c31 * c31 - c21 * c21
     definite &= left > least[k1]
-    s1 = one / np.sqrt(max(left, least[k1]))
+    s1 = one / np.sqrt(_at_least(left, least[k1]))
     c10 = (x1[k0] - c31 * c30 - c21 * c20) * s1
     left = x0[k0] - c30 * c30 - c20 * c20 - c10 * c10
     definite &= left > least[k0]
-    s0 = one / np.sqrt(max(left, least[k0]))
+    s0 = one / np.sqrt(_at_least(left, least[k0]))
     for k in range(low):
         z3 = x3[k] * s3
         z2 = (x2[k] - c32 * z3) * s2
@@ -134,7 +140,7 @@ def _factorise_four(a: Array, low: int, least: Array) -> bool:
     return definite
 
 
-@inner()
+@inner(allocates=True)
 def _least(a: Array, size: int) -> Array:
     """What must be left of every diagonal entry."""
     least = np.empty(size, dtype=a.dtype)
@@ -143,13 +149,13 @@ def _least(a: Array, size: int) -> Array:
     return least
 
 
-@inner(fastmath=FAST)
+@inner(fastmath=FAST, allocates=True)
 def factorise_few(a: Array) -> bool:
     """As `factorise_small`, row by row: for a few rows, in a fraction of the time to compile."""
     return _factorise_last(a, 0, len(a), _least(a, len(a)))
 
 
-@inner(fastmath=FAST)
+@inner(fastmath=FAST, allocates=True)
 def factorise_small(a: Array, size: int) -> bool:
     """Overwrite the lower triangle of order `size` with its factor, four rows at a time.
 

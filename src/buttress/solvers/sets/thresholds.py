@@ -129,7 +129,7 @@ def _ellipsoid_threshold(
     return r
 
 
-@compiled()
+@compiled(allocates=True)
 def _logistic_threshold(
     s: Array, w: Array, target: float, r: float, slope: float, steps: int
 ) -> float:

@@ -62,7 +62,7 @@ def largest_size(v: Array) -> float:
     return largest
 
 
-@inner()
+@inner(allocates=True)
 def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
     """The lower triangle of ``Z diag(v) Z'``, computed in the precision of `Z` and `panel`.
 
@@ -87,7 +87,7 @@ def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
         add_products(panel, Z, first, width, size, largest, H)
 
 
-@inner()
+@inner(allocates=True)
 def change_products(
     Z: Array,
     omega: Array,

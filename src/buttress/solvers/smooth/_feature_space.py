@@ -210,7 +210,7 @@ def set_pulls(omega: Array, t: Array, v: Array) -> None:
         v[i] = omega[i] * t[i]
 
 
-@inner()
+@inner(allocates=True)
 def set_gradient(space: AnySpace, omega: Array, point: Point, lam: float) -> None:
     pulls = np.empty(omega.size)
     set_pulls(omega, point.t, pulls)

@@ -96,7 +96,7 @@ def _slope_along(
     return slope
 
 
-@inner(inline="always")
+@inner()
 def _safe_share(
     loss: Any,
     omega: Array,
@@ -165,14 +165,17 @@ def _balance(loss: Any, problem: Problem, point: Point, work: Array) -> bool:
     return True
 
 
-@inner(inline="always")
+@inner()
 def _solve_one(
     space: Any, loss: Any, problem: Problem, index: int, point: Point, trial: Point, work: Array
-) -> tuple[Point, Point, float, int]:
-    """Solve the penalty `index` from `point`; the solution, a free point, residual and steps."""
+) -> tuple[bool, float, int]:
+    """Solve the penalty `index` from `point`.
+
+    Returns whether the solution is `trial` and `point` is free, the residual and the steps.
+    """
     lam, tol, omega = problem.lambdas[index], problem.tol, problem.omega
     guess, steady = predict(space, loss, problem, point, index)
-    error, steps = np.inf, 0
+    error, steps, swapped = np.inf, 0, False
     while steps < problem.max_iter:
         steps += 1
         if problem.fit_intercept and _balance(loss, problem, point, work):
@@ -206,7 +209,7 @@ def _solve_one(
                 refresh(space, problem, trial)
                 set_slopes(loss, trial.u, trial.t, trial.kappa)
                 error = np.inf
-        point, trial = trial, point
+        point, trial, swapped = trial, point, not swapped
         if error <= tol and not guess:
             break
         guess = False
@@ -220,10 +223,10 @@ def _solve_one(
             ahead = problem.tail_exponent > 0.0 and _smallest(point.u) >= 1.0
             if not ahead and settled(space, problem, trial, point, lam, error / change):
                 break
-    return point, trial, error, steps
+    return swapped, error, steps
 
 
-@inner(inline="always")
+@inner()
 def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point) -> float:
     """Where the loss is linear at all rows f is known and b an interval; half its length.
 
@@ -253,7 +256,7 @@ def _store(
     found.residuals[index], found.iterations[index] = residual, steps
 
 
-@inner(inline="always")
+@inner()
 def _fill_tail(problem: Problem, last: int, found: Found) -> None:
     """Beyond the penalty `last` solutions are known multiples of its own."""
     lambdas, coefs, intercepts = problem.lambdas, found.coefs, found.intercepts
@@ -288,9 +291,10 @@ def follow_path(
         half = _set_flat(space, loss, problem, problem.lambdas[index], point)
         residual, steps, flat = 0.0, 1, half >= 0.0
         if not flat:
-            point, trial, residual, steps = _solve_one(
-                space, loss, problem, index, point, trial, work
-            )
+            solved = _solve_one(space, loss, problem, index, point, trial, work)
+            swapped, residual, steps = solved
+            if swapped:
+                point, trial = trial, point
         _store(point, max(half, 0.0), residual, steps, index, found)
         precise = not flat and problem.tail_exponent > 0.0 and residual <= problem.tol
         if precise and _smallest(point.u) >= 1.0:

@@ -121,13 +121,12 @@ def settled(
 
 def implements(generic: Callable[..., Any], *kinds: type) -> Callable[[Any], Any]:
     """Make the decorated function what `generic` does for some kinds of space."""
-    options = WITHIN | {"error_model": "numpy"}
 
     def register(function: Any) -> Any:
         def choose(space: Any, *rest: Any) -> Any:  # pragma: no cover (runs while compiling)
             return function if space.instance_class in kinds else None
 
-        overload(generic, strict=False, jit_options=options)(choose)
+        overload(generic, strict=False, jit_options=WITHIN)(choose)
         return function
 
     return register

@@ -63,7 +63,7 @@ def _solve(space: WideSpace) -> None:
         right[k] *= scale[k]
 
 
-@inner()
+@inner(allocates=True)
 def _set_single_margins(space: WideSpace, point: Point) -> None:
     """Margins from coordinates in single precision."""
     u, size = space.single, space.right.size
@@ -77,7 +77,7 @@ def _set_single_margins(space: WideSpace, point: Point) -> None:
         point.u[i] = u[i]
 
 
-@inner()
+@inner(allocates=True)
 def _common_change(kappa: Array, used: Array) -> float:
     """The median ratio of the curvatures to those of the Hessian, from some of the rows."""
     ratios = np.empty(_SAMPLE)

@@ -11,11 +11,10 @@ import warnings
 from functools import cache
 from typing import Any
 
-import numba
 from numba.extending import overload
 
 from buttress._arrays import Array
-from buttress._compile import FAST, WITHIN, inner
+from buttress._compile import FAST, WITHIN, compiled, inner
 
 # Bisections until an intercept is as precise as its numbers, and doublings to bracket it.
 _BISECTIONS = 200
@@ -69,16 +68,16 @@ def for_loss(function: Any, loss: Any) -> Any:
 def _unkept(function: Any) -> Any:
     options = {
         key: function.targetoptions[key]
-        for key in ("nogil", "error_model", "fastmath")
+        for key in ("_nrt", "fastmath")
         if key in function.targetoptions
     }
-    return numba.njit(**options)(function.py_func)
+    return compiled(cache=False, **options)(function.py_func)
 
 
 @cache
 def _scalar(kind: type, name: str) -> Any:
     """A method of scalars as compiled code calls it."""
-    return inner()(getattr(kind, name))
+    return inner(allocates=True)(getattr(kind, name))
 
 
 def add_values(loss: Any, u: Array, weight: Array, total: Array) -> None:
@@ -126,7 +125,7 @@ def set_slopes(loss: Any, u: Array, t: Array, kappa: Array) -> None:
     raise NotImplementedError
 
 
-@overload(set_slopes, jit_options={**WITHIN, "fastmath": FAST, "error_model": "numpy"})
+@overload(set_slopes, jit_options=WITHIN | {"fastmath": FAST})
 def _set_slopes(loss: Any, u: Any, t: Any, kappa: Any) -> Any:  # pragma: no cover (compiling)
     slopes = _scalar(loss.instance_class, "slopes")
 
@@ -177,6 +176,7 @@ def balancing_shift(
             low = middle
         else:
             high = middle
-        if high - low <= 1e-15 * max(abs(low), abs(high)):
+        width = high - low
+        if width <= 1e-15 * abs(low) or width <= 1e-15 * abs(high):
             break
     return 0.5 * (low + high)

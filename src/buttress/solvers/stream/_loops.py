@@ -59,7 +59,7 @@ def _learn_row(
     return updated, refused
 
 
-@compiled()
+@compiled(allocates=True)
 def learn_appending(
     K: Array,
     Y: Array,
@@ -128,7 +128,7 @@ def _shrink(coef: Array, n: int, rule: Array) -> None:
             coef[p, j] = 0.0 if abs(c) < smallest else c
 
 
-@compiled()
+@compiled(allocates=True)
 def learn_revising(
     span: tuple[int, int, int],
     K: Array,
@@ -253,7 +253,7 @@ def learn_linear_sparse(
     return t
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, allocates=True)
 def rbf_within(X: Array, gamma: float, K: Array) -> None:
     """The Gaussian kernel matrix of a few rows from differences, exact for equal rows.
 

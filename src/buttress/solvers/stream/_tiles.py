@@ -39,7 +39,7 @@ def _excess(E: Array, i: int, cut: Any, m: int) -> Any:
     return total
 
 
-@inner()
+@inner(allocates=True)
 def _cuts(left: Array, begin: int, end: int, correction: Array) -> Array:
     """For the rows `begin` to `end`: exponents above minus this number may be wrong."""
     limit, depth, near, noise, largest = correction
@@ -86,7 +86,7 @@ def _correct(
                 E[r, j] = -gamma * distance
 
 
-@compiled()
+@compiled(allocates=True)
 def sum_tiles(
     X: Array,
     left: Array,
@@ -141,7 +141,7 @@ def sum_tiles(
             row += count
 
 
-@compiled()
+@compiled(allocates=True)
 def fill_tiles(
     X: Array,
     left: Array,

@@ -84,7 +84,7 @@ def _set_curvatures(
         count += one if omega[i] * kappa[i] > zero else zero
         kappa[i] *= omega[i] * scale
         total += kappa[i]
-    typical = total / max(count, one)
+    typical = total / (count if count > one else one)
     if curved < _FLAT:
         typical = scale / np.float32(n)
         for i in range(n):
@@ -105,7 +105,7 @@ def _find_changes(
     free, matters, many = np.float32(slack), np.float32(0.0), 0
     for i in range(kappa.size):
         now = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
-        high, low = max(now, mine[i]), min(now, mine[i])
+        high, low = (now, mine[i]) if now > mine[i] else (mine[i], now)
         if high > free * low:
             matters += high - low
             changed[many], changes[many] = i, now - mine[i]
@@ -161,7 +161,8 @@ def _set_residual(
         b1, b2, b3, b4, b5 = zero, zero, zero, zero, zero
         # Nothing is stored here: whether a loop of both is vectorised, and so how its sums
         # are rounded, depends on where the arrays are in memory.
-        for i in range(low, min(low + BLOCK, n)):
+        end = low + BLOCK if low + BLOCK < n else n
+        for i in range(low, end):
             b1 -= label[i] * omega[i] * t[i]
             b2 += coef[i]
             b3 += damped[i]
@@ -198,7 +199,7 @@ def _gather_made(
     return count
 
 
-@inner(fastmath=FAST)
+@inner(fastmath=FAST, allocates=True)
 def _make_packed(
     factor: Array,
     pairs: Array,
@@ -303,7 +304,7 @@ def set_rows(
                 _change_packed(factor, m, changed, changes, many, packed[own], mean[own])
         if renewed[k] == _WHOLE:
             level[own] = _begin_whole(
-                max(rank, 0), low_rank.next_value, typical, kappa, rest, weight[own]
+                rank if rank > 0 else 0, low_rank.next_value, typical, kappa, rest, weight[own]
             )
             source[own] = own
         model = source[own]

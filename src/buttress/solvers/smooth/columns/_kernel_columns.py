@@ -42,7 +42,7 @@ _BORROWED = 4.0
 _UNKNOWN = np.empty((1, 0)), np.empty(0)
 
 
-@compiled()
+@compiled(allocates=True)
 def _run(
     loss: Any,
     matrix: Array,

@@ -53,10 +53,13 @@ def _set_steps(
     The new coefficients sum to zero. `room` gets `d`, `d0` and `promise`.
     """
     source, level, ranks = models.source, models.level, low_rank.ranks
-    factor, count, widest, sums = low_rank.factor, at.size, 0, room.sums
+    # zero, but not as a constant, for which products would be compiled again
+    factor, count, widest, sums = low_rank.factor, at.size, 0 * at.size, room.sums
     n, right = len(factor), room.work[0]
     for k in range(count):
-        widest = max(widest, ranks[level[source[batch.slot[at[k]]]]])
+        rank = ranks[level[source[batch.slot[at[k]]]]]
+        if rank > widest:
+            widest = rank
     projected, d, d0 = room.projected, room.d, room.d0
     single_product(room.damped, factor, _AS_THEY_ARE, projected, (count, n, widest))
     for k in range(count):

@@ -93,7 +93,8 @@ def _penalty_sums(
     n = coef.size
     for low in range(0, n, BLOCK):
         b1, b2, b3, b4, b5, b6 = zero, zero, zero, zero, zero, zero
-        for i in range(low, min(low + BLOCK, n)):
+        end = low + BLOCK if low + BLOCK < n else n
+        for i in range(low, end):
             kd, ke = along[i], before[i] - by
             b1 += coef[i] * kd
             b2 += coef[i] * ke
@@ -139,8 +140,8 @@ def _move(
         (two_lam * ad, two_lam * ae),
         (two_lam * dd, two_lam * de, two_lam * ee),
     )
-    swing = abs(first) * (row_norm * np.sqrt(max(dd, 0.0)) + abs(d0))
-    swing += abs(second) * (row_norm * np.sqrt(max(ee, 0.0)) + abs(e0))
+    swing = abs(first) * (row_norm * np.sqrt(dd if dd > 0.0 else 0.0) + abs(d0))
+    swing += abs(second) * (row_norm * np.sqrt(ee if ee > 0.0 else 0.0) + abs(e0))
     c1, c2 = np.float32(first), np.float32(second)
     for i in range(n):
         last[i] = c1 * step[i] + c2 * last[i]
@@ -150,7 +151,8 @@ def _move(
         scores[i] += before[i]
     moves.e0[c] = first * d0 + second * e0
     moves.a0[c] += moves.e0[c]
-    return max(abs(qd + room.sums[0, k] * d0), promise), swing
+    pulled = abs(qd + room.sums[0, k] * d0)
+    return (promise if promise > pulled else pulled), swing
 
 
 @inner()
@@ -224,7 +226,8 @@ def advance(
     for k in range(count):
         c = live[k]
         decrement, swing = _move(loss, batch, moves, room, norm, c, k)
-        decrement = max(decrement, room.promise[k])
+        if room.promise[k] > decrement:
+            decrement = room.promise[k]
         if _judge(batch, moves, c, iteration, norm, tols, decrement, swing):
             live[staying] = c
             staying += 1
@@ -234,7 +237,8 @@ def advance(
 @inner()
 def refresh(matrix: Array, batch: Batch, moves: Moves, room: Room, live: IntArray) -> None:
     """Compute scores from coefficients where their rounding shows, or leaves signs in doubt."""
-    n, count, columns = len(matrix), 0, room.renewed
+    # zero, but not as a constant, for which the product would be compiled again
+    n, count, columns = len(matrix), 0 * live.size, room.renewed
     for k in range(live.size):
         c = live[k]
         if moves.verdict[c, _STALE_SCORES]:

@@ -30,7 +30,7 @@ def _newton_step(g1: Any, g2: Any, h11: Any, h12: Any, h22: Any) -> tuple[float,
     return (-g1 / h11 if h11 > 0.0 else 0.0), 0.0
 
 
-@inner(fastmath=FAST)
+@inner(fastmath=FAST, allocates=True)
 def plane_minimum(
     loss: Any,
     f: Array,
@@ -60,8 +60,8 @@ def plane_minimum(
     """
     n = f.size
     zero = np.float32(0.0)
-    u = np.empty(BLOCK, dtype=f.dtype)
-    t, kappa = np.empty_like(u), np.empty_like(u)
+    work = np.empty((3, BLOCK), np.float32)
+    u, t, kappa = work[0], work[1], work[2]
     first, second, promise, promised = 0.0, 0.0, 0.0, 0.0
     try1, try2 = 0.0, 0.0
     for trial in range(_TRIALS):
@@ -70,7 +70,7 @@ def plane_minimum(
         g2 = gradient[1] + try1 * h12 + try2 * h22
         c1, c2 = np.float32(try1), np.float32(try2)
         for low in range(0, n, BLOCK):
-            m = min(BLOCK, n - low)
+            m = BLOCK if n - low > BLOCK else n - low
             scores, label, row_weight = f[low : low + m], y[low : low + m], omega[low : low + m]
             change1, change2 = along[low : low + m], before[low : low + m]
             for i in range(m):

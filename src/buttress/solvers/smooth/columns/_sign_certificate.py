@@ -102,8 +102,10 @@ def column_sizes(
     held_out, largest, total, change = infinite, zero, zero, zero
     for i in range(f.size):
         size = np.float32(abs(f[i]))
-        largest = max(largest, size)
-        held_out = min(held_out, size if omega[i] == 0.0 else infinite)
-        change = max(change, np.float32(abs(step[i])) if omega[i] == 0.0 else zero)
+        largest = size if size > largest else largest
+        moved = np.float32(abs(step[i])) if omega[i] == 0.0 else zero
+        change = moved if moved > change else change
+        outside = size if omega[i] == 0.0 else infinite
+        held_out = outside if outside < held_out else held_out
         total += np.float32(a[i] * a[i])
     return float(held_out), float(largest), math.sqrt(total), float(change)
