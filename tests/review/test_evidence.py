@@ -72,3 +72,21 @@ def test_infinite_and_missing_values_do_no_harm():
     assert [f.against for f in evidence.row(0, "a", "b")] == [0.0, 0.0]
     assert len(evidence.neighbours(0, "b")) == 2
     assert evidence.neighbours(0, "unknown") == []
+
+
+def test_a_reader_during_an_update_sees_the_old_classes_whole(evidence, monkeypatch):
+    from buttress.review import evidence as module
+
+    usual, before = module._usual, evidence.row(0, "no", "yes")
+    seen = []
+
+    def read_in_between(values):
+        seen.append(evidence.row(0, "no", "yes"))
+        return usual(values)
+
+    monkeypatch.setattr(module, "_usual", read_in_between)
+    changed = np.array(["other"] * len(evidence.table), dtype=object)
+    evidence.update(changed)
+    assert seen
+    assert all(each == before for each in seen)
+    assert evidence.classes == ["other"]

@@ -95,12 +95,6 @@ class TruncatedQuadratic:
         """The root ``r`` of ``sum_i w_i l'(r - s_i) = target``, for a positive target.
 
         The sum is piecewise linear in r with kinks at ``s_i + b1``; one sort finds the piece.
-
-        Examples
-        --------
-        >>> loss = TruncatedQuadratic(b1=0.0, b2=0.5)
-        >>> loss.threshold(np.array([0.0, 1.0, 9.0]), np.ones(3), 3.0)
-        2.0
         """
         order = np.argsort(s)
         ahead = s[order] - s[order[0]]

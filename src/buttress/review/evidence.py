@@ -69,6 +69,19 @@ class Neighbour:
     values: dict[str, str]
 
 
+@dataclass(frozen=True, eq=False)
+class _OfClass:
+    """What is known of a class: its rows, usual values, and how often others occur."""
+
+    rows: IntArray
+    usual: dict[str, Any]
+    counts: dict[str, Counter[Any]]
+
+    def share(self, name: str, value: Any) -> float:
+        """Share of its rows with a value, one imagined row with and one without it added."""
+        return float((self.counts[name][value] + 1) / (len(self.rows) + 2))
+
+
 class Evidence:
     """What stands beside a row when a person judges its label.
 
@@ -113,18 +126,26 @@ class Evidence:
         self.update(labels)
 
     def update(self, labels: NDArray[Any]) -> None:
-        """Take the labels as corrected so far."""
+        """Take the labels as corrected so far.
+
+        Others may be reading at the same time: they see the old classes or the new ones, whole.
+        """
         self.labels = labels
-        self.classes = sorted({label for label in labels if label is not None})
-        self._rows = {label: np.flatnonzero(labels == label) for label in self.classes}
-        self._usual: dict[str, dict[str, Any]] = {}
-        self._shares: dict[str, dict[str, Counter[Any]]] = {}
-        for label, rows in self._rows.items():
-            drawn = rows[:: max(1, len(rows) // _MEDIAN_ROWS)]
-            self._usual[label] = {n: _usual(self.table[n][drawn]) for n in self.features}
-            self._shares[label] = {
-                n: Counter(self.table[n][rows]) for n in self.features if n not in self._spread
-            }
+        classes = sorted({label for label in labels if label is not None})
+        self._of = {label: self._described(np.flatnonzero(labels == label)) for label in classes}
+
+    def _described(self, rows: IntArray) -> _OfClass:
+        drawn = rows[:: max(1, len(rows) // _MEDIAN_ROWS)]
+        return _OfClass(
+            rows,
+            {n: _usual(self.table[n][drawn]) for n in self.features},
+            {n: Counter(self.table[n][rows]) for n in self.features if n not in self._spread},
+        )
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels that there are."""
+        return list(self._of)
 
     def values(self, row: int) -> dict[str, str]:
         """Every column of a row, as text."""
@@ -140,12 +161,15 @@ class Evidence:
     ) -> list[Feature]:
         """The same for the values of any row, by column; those that are no features are shown."""
         found = []
+        of = self._of
+        here = None if given is None else of.get(given)
+        there = None if suggested is None else of.get(suggested)
         for name, value in values.items():
             known = name in self.features
-            usual = {
-                label: shown(self._usual[label][name]) if known else "" for label in self.classes
-            }
-            against = self._against(name, value, given, suggested) if known else 0.0
+            usual = {label: shown(its.usual[name]) if known else "" for label, its in of.items()}
+            against = 0.0
+            if known and here is not None and there is not None and here is not there:
+                against = self._against(name, value, here, there)
             found.append(Feature(name, shown(value), usual, against))
         return sorted(found, key=lambda feature: -feature.against)
 
@@ -161,28 +185,21 @@ class Evidence:
             found[name] = column[0]
         return found
 
-    def _against(self, name: str, value: Any, given: str | None, suggested: str | None) -> float:
-        known = given in self._rows and suggested in self._rows and given != suggested
-        if not known or name not in self.features or shown(value) == "":
+    def _against(self, name: str, value: Any, given: _OfClass, suggested: _OfClass) -> float:
+        if shown(value) == "":
             return 0.0
-        assert given is not None
-        assert suggested is not None
         if name in self._spread:
             if not np.isfinite(value):
                 return 0.0
-            here, there = self._usual[given][name], self._usual[suggested][name]
+            here, there = given.usual[name], suggested.usual[name]
             if not np.isfinite([value, here, there]).all():
                 return 0.0
             return float((abs(value - here) - abs(value - there)) / self._spread[name])
-        return float(np.log(self._share(name, value, suggested) / self._share(name, value, given)))
-
-    def _share(self, name: str, value: Any, label: str) -> float:
-        """Share of a class with this value, one imagined row with and one without it added."""
-        return float((self._shares[label][name][value] + 1) / (len(self._rows[label]) + 2))
+        return float(np.log(suggested.share(name, value) / given.share(name, value)))
 
     def neighbours(self, row: int, label: str, k: int = 3) -> list[Neighbour]:
         """The nearest rows of a class."""
-        among = self._rows.get(label, np.empty(0, dtype=np.intp))
+        among = self._rows_of(label)
         return self._nearest(self._encoded[row], label, among[among != row], k)
 
     def neighbours_of(self, values: Mapping[str, Any], label: str, k: int = 3) -> list[Neighbour]:
@@ -192,7 +209,11 @@ class Evidence:
             names = self._encoder.feature_names_in_
             table = as_table({name: [values.get(name)] for name in names})
             point = np.asarray(self._encoder.transform(table)[0], dtype=np.float32)
-        return self._nearest(point, label, self._rows.get(label, np.empty(0, dtype=np.intp)), k)
+        return self._nearest(point, label, self._rows_of(label), k)
+
+    def _rows_of(self, label: str) -> IntArray:
+        its = self._of.get(label)
+        return np.empty(0, dtype=np.intp) if its is None else its.rows
 
     def _nearest(self, point: Array, label: str, among: IntArray, k: int) -> list[Neighbour]:
         squares = ((self._encoded[among] - point) ** 2).sum(axis=1)

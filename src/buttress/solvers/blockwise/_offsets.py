@@ -46,7 +46,7 @@ def _slope(loss: Any, margin: Array, side: Array, weight: Array, move: float, wo
     return total
 
 
-@compiled()
+@compiled(allocates=True)
 def _moves(
     loss: Any, margins: Array, sides: Array, weights: Array, correction: Array, found: Array
 ) -> None:

@@ -143,8 +143,7 @@ def solve_block(
     n_layers, r = b.shape
     n_groups = ends.shape[0] - 1
     first = 0 * r  # zero, but not as a constant, for which functions would be compiled again
-    up, tops = ups
-    low, deeps = lows
+    (up, tops), (low, deeps) = ups, lows
     gain, diagonal, nothing = space[0], space[1][:r], space[2][:r]
     scale = 0.0
     for j in range(r):
