@@ -115,8 +115,12 @@ class KernelColumns:
         start: tuple[Array, Array],
         tol: Array,
         signs_only: BoolArray,
+        pool: ThreadPoolExecutor | None = None,
     ) -> Refined:
-        """Bring columns from near a solution to double precision."""
+        """Bring columns from near a solution to double precision.
+
+        `pool` has the threads, once those that the columns were solved with have ended.
+        """
         slot = self._slots(problem, index)
         # With few rows it is the interpreter that is busy, and a second thread is in its way.
         shares = _shares(problem, self.n_threads if self.size > _INTERPRETED else 1)
@@ -137,7 +141,7 @@ class KernelColumns:
             return refine_columns(task, near, tol[mine], signs_only[mine])
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, len(shares))
+            parts = in_pool(pool or self.pool, run, len(shares))
         return Refined(*_merged(parts, shares))
 
 

@@ -118,7 +118,8 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         start = paths.coefs[chosen, index], paths.intercept[chosen, index]
         here, count = np.full(len(chosen), index), len(chosen)
         signs_only = np.zeros(count, dtype=bool)
-        found = solver.refine(chosen, here, start, np.full(count, tol), signs_only)
+        with ThreadPoolExecutor(solver.n_threads) as pool:
+            found = solver.refine(chosen, here, start, np.full(count, tol), signs_only, pool)
         refined: dict[int, Paths] = {}
         for k, q in enumerate(chosen.tolist()):
             if found.residual[k] <= tol:
