@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import _liquid
 from buttress import (
     DoubleRampClassifierCV,
     LabelAudit,
@@ -130,8 +131,13 @@ def widths(index: int, part: int) -> dict[str, Work]:
 
 
 def many_rows(n: int, part: int) -> dict[str, Work]:
+    """One width; liquidSVM, where it is installed, searches all penalties in its own way."""
     X, y = noisy_rows(n)
-    return _path(X, y, [resolve_gamma("scale", X)], 100, part, scikit_learn=SVC)
+    gamma = resolve_gamma("scale", X)
+    work = _path(X, y, [gamma], 100, part, scikit_learn=SVC)
+    if _liquid.available():
+        work["liquidSVM"] = Work(partial(_liquid.search, X, y, gamma, 100))
+    return work
 
 
 def letter(part: int) -> dict[str, Work]:
@@ -287,7 +293,8 @@ def jobs() -> Iterator[tuple[str, Job]]:
             ),
         )
     for n, part in ((5000, 25), (10_000, 50)):
-        yield f"path, n = {n}", Job({"scikit_learn": 15.0}, partial(many_rows, n, part))
+        aims = {"scikit_learn": 15.0, "liquidSVM": 15.0}
+        yield f"path, n = {n}", Job(aims, partial(many_rows, n, part))
     yield "letter, 26 classes, n = 2000", Job({"scikit_learn": 15.0}, partial(letter, 10))
     for n in (500, 2000):
         yield (

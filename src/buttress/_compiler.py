@@ -114,8 +114,11 @@ class _Linked(JITCodeLibrary):  # pragma: no cover (runs while compiling)
         module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        for library in _link(self._final_module, self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+        linked = _link(self._final_module, self._linking_libraries)
+        # what Numba does on loading code, in versions that have it
+        if hasattr(self, "_reload_init"):
+            for library in linked:
+                self._reload_init.update(library._reload_init)
         self._linking_libraries = []
         super().finalize()
 

@@ -81,8 +81,9 @@ class NoiseAwareClassifier(
     ``predict_proba`` is P(true class), not P(given label): under noise that is not the same in all
     classes the two have different boundaries. `score` still compares with the labels it is given;
     see `clean_score` for an estimate on true ones. Labels alone do not tell wrong labels from
-    classes that overlap everywhere, so noise of one rate and labels that are all right are held for
-    equally likely, and probabilities are averaged over both; rates and `suspects_` assume noise.
+    classes that overlap everywhere, so noise that spares no class and labels that are all right are
+    held for equally likely, and probabilities are averaged over both; rates and `suspects_` assume
+    noise.
 
     An integer weight equals that many copies of a row: the default witnesses merge equal rows with
     equal labels, so copies are held out together.
