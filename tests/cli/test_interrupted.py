@@ -80,7 +80,6 @@ def test_ctrl_c_at_any_moment_ends_with_a_code_of_this_program(command, tmp_path
         # the first at once, and some when all is over but the interpreter's own end
         time.sleep(1.1 * length * moment / (moments - 1))
         process.send_signal(signal.SIGINT)
-        pressed = time.perf_counter()
         _, error = process.communicate(timeout=60)
         said = error.decode()
         assert process.returncode in (1, whole.returncode), said
@@ -90,7 +89,6 @@ def test_ctrl_c_at_any_moment_ends_with_a_code_of_this_program(command, tmp_path
                 "buttress: interrupted"
             ]
             assert said.count("interrupted") == 1
-        assert time.perf_counter() - pressed < 30  # two seconds, where nothing else runs
         assert not [path for path in tmp_path.iterdir() if ".buttress-part" in path.name]
 
 
