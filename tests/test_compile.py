@@ -13,7 +13,7 @@ import pytest
 from numba.core import event
 
 import buttress
-from buttress import _compilation, _compile
+from buttress import _compilation, _compile, _compiler
 from buttress.cli import main
 from buttress.warm_up import FAMILIES, warm_up
 
@@ -185,7 +185,7 @@ def test_functions_within_compiled_ones_become_part_of_them():
         eighth(-1.0)
     for function, kept in ((half, False), (quarter, False), (eighth, True)):
         (found,) = function.overloads.values()
-        assert isinstance(found.library, _compile._Unfinished) != kept
+        assert isinstance(found.library, _compiler._Unlinked) != kept
 
 
 @pytest.mark.parametrize("enabled", [True, False])
