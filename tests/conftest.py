@@ -8,6 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Workers beside each other take a processor each. Threads of the linear algebra of all of them on
+# the same processors wait for each other: half of the time of tests of small matrices. Libraries
+# read this when they are loaded.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 import hypothesis
 import numpy as np
 import pytest
@@ -66,7 +73,10 @@ LONG = (
     "classifiers/test_risk_control",
     "cli/test_commands",
     "cli/test_fit",
+    "cli/test_reproduce",
     "cli/test_stream",
+    "docs/test_pages",
+    "experiments/test_pages",
     "experiments/test_quick",
     "experiments/test_runner",
     "fuzz/",

@@ -27,6 +27,7 @@ from numba.core import config, event
 
 from buttress._compilation import watches
 from buttress._compiler import Inner, Outer
+from buttress._kept_code import KeptCode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -73,6 +74,8 @@ def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Function],
             return cast("Function", numba.njit(**(chosen | {"cache": False}))(function))
         if chosen["cache"]:
             _tell_once(dispatcher.stats.cache_path)
+            cache: Any = dispatcher._cache
+            cache._cache_file = KeptCode(cache._cache_file, function.__module__)
         return cast("Function", dispatcher)
 
     return compile_it
@@ -131,8 +134,8 @@ def _stamp() -> str:
     package = Path(__file__).parent
     facts = [numba.__version__, sys.version, llvmlite.binding.get_host_cpu_name()]
     for source in sorted(package.rglob("*.py")):
-        about = source.stat()
-        facts.append(f"{source.relative_to(package)} {about.st_mtime_ns} {about.st_size}")
+        contents = hashlib.sha256(source.read_bytes()).hexdigest()
+        facts.append(f"{source.relative_to(package)} {contents}")
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 
