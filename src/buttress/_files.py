@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,11 @@ _open_now: set[str] = set()
 _published: list[str] = []
 # What a write says of the disk rather than of whatever else the block was doing.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+# Where the system lists the files that a process has open, each under its number.
+_DESCRIPTORS = re.compile(r"/dev/fd|/proc/\d+(/task/\d+)?/fd")
+# As many as the system follows.
+_MOST_LINKS = 40
 
 
 class FileClash(ValueError):
@@ -53,7 +59,8 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     """
     encoding = None if "b" in mode else "utf-8"
     if is_special(path):
-        with open(path, mode, encoding=encoding) as file:
+        # "wb" would cut off what a `>> file` behind /dev/stdout is to keep.
+        with naming(path, _NO_ROOM), open(path, mode.replace("w", "a"), encoding=encoding) as file:
             yield file
         return
     part = Part(path)
@@ -231,8 +238,8 @@ def refuse_clashes(
 ) -> None:
     """Raise when a file to write is a file to read, or is to be written twice.
 
-    Links are followed, in both directions: two names of one file are one file. Devices and
-    pipes are not looked at.
+    Links are followed, in both directions: two names of one file are one file, /dev/stdin of a
+    file that the shell has opened among them. Devices and pipes are not looked at.
 
     Parameters
     ----------
@@ -256,9 +263,9 @@ def refuse_clashes(
     written = {
         option: Path(path)
         for option, path in outputs.items()
-        if path is not None and not is_special(path)
+        if path is not None and not is_device(path)
     }
-    reads = [Path(path) for path in inputs if path is not None and not is_special(path)]
+    reads = [Path(path) for path in inputs if path is not None and not is_device(path)]
     for option, path in written.items():
         for read in reads:
             if same_file(path, read):
@@ -284,14 +291,30 @@ def same_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> 
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device, a pipe or a socket: written to, never replaced."""
-    if os.path.abspath(path).startswith(("/dev/", "/proc/")):
-        return True
+    """Whether a path is a device, a pipe, or the name of an open file: written to, not replaced."""
+    return is_device(path) or (os.path.exists(path) and _names_descriptor(path))
+
+
+def is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a device, a pipe or a socket: read once, from its start to its end."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _names_descriptor(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to an entry of the table of open files, as /dev/stdout does."""
+    name = os.fspath(path)
+    for _ in range(_MOST_LINKS):
+        folder = os.path.realpath(os.path.dirname(name))
+        if _DESCRIPTORS.fullmatch(folder):
+            return True
+        if not os.path.islink(name):
+            return False
+        name = os.path.join(folder, os.readlink(name))
+    return False
 
 
 @contextmanager

@@ -92,3 +92,15 @@ def test_what_is_wrong_is_said_in_one_line(folder, tmp_path, capsys, words, mess
     said = capsys.readouterr().err
     assert message in " ".join(said.split())
     assert not (tmp_path / "m.skops").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--missing impute", "--missing drop-rows", "--categorical a", "--decimal ,", "--d 0.2"],
+)
+def test_an_option_that_blocks_do_not_follow_is_refused(folder, tmp_path, capsys, words) -> None:
+    out = tmp_path / "model.skops"
+    line = ["fit", folder / "rows", "-t", "y", "--ignore", "id", "--model", "leaky", "-o", out]
+    assert run(*line, *words.split()) == 2
+    assert f"{words.split()[0]} does not apply to --dask and directories" in capsys.readouterr().err
+    assert not out.exists()

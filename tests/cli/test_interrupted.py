@@ -139,3 +139,24 @@ def test_ctrl_c_at_the_interpreters_end_changes_nothing(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True)
     assert done.returncode == 0
     assert done.stderr == b""
+
+
+def test_ctrl_c_names_the_store_of_a_service(tmp_path):
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("skops")
+    from sklearn.svm import SVC
+
+    import buttress
+    from buttress.tables import TableClassifier, read_table
+
+    (tmp_path / "rows.csv").write_text(ROWS)
+    model = TableClassifier(SVC(), target="ill").fit(read_table(tmp_path / "rows.csv"))
+    buttress.save(model, tmp_path / "model.skops")
+    words = ["serve", "model.skops", "--port", "0", "--review", "--refuse-below", "0.5"]
+    process = _begin(words, tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"serving")
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert (tmp_path / "model.review.sqlite").exists()
+    assert said.strip() == b"buttress: interrupted; written before that: model.review.sqlite"

@@ -84,6 +84,7 @@ def test_what_is_misspelt_is_suggested(capsys):
         assert f"did you mean {said}?" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_wrong_file_is_told_before_anything_heavy_is_imported(tmp_path):
     code = (
         "import sys; from buttress.cli import main; code = main(sys.argv[1:]);"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,14 @@ CLASHES = [
     "suspects {dir}/rows.csv -t y -o {dir}/hard.csv",
     "review {dir}/rows.csv -t y --store {dir}/link.csv",
     "review {dir}/rows.csv -t y --store {dir}/x --export {dir}/up/x",
+    *(
+        [
+            "predict {dir}/model.skops {dir}/rows.csv -o /proc/self/root{dir}/rows.csv",
+            "fit {dir}/rows.csv -t y -o /proc/self/root{dir}/hard.csv",
+        ]
+        if os.path.exists("/proc/self/root")
+        else []
+    ),
 ]
 
 
@@ -82,6 +91,95 @@ def test_an_output_that_is_an_input_or_another_output_is_refused(folder, capsys,
     assert len(error.splitlines()) == 1
     assert "--" in error
     assert contents(folder) == before
+
+
+def run(words, folder, **streams):
+    """The command line in a process of its own, whose streams are what a shell makes of them."""
+    return subprocess.run(
+        [sys.executable, "-m", "buttress", *words], cwd=folder, check=False, timeout=300, **streams
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="needs names of open files")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "stream -t y --format csv -o rows.csv",
+        "stream - -t y --format csv -o out.csv --checkpoint hard.csv",
+        "stream /dev/stdin -t y --format csv --rejects link.csv",
+        "fit /dev/stdin -t y -o rows.csv",
+        "predict model.skops /dev/stdin -o up/rows.csv",
+    ],
+)
+def test_a_file_that_the_shell_opens_as_standard_input_is_an_input(folder, line):
+    before = contents(folder)
+    with (folder / "rows.csv").open("rb") as rows:
+        done = run(line.split(), folder, stdin=rows, capture_output=True)
+    assert done.returncode == 2
+    assert b"is the input" in done.stderr
+    assert contents(folder) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs names of open files")
+@pytest.mark.parametrize("word", ["predict model.skops rows.csv", "stream rows.csv -t y"])
+def test_an_output_that_is_the_standard_output_is_added_to_it(folder, word):
+    """``>> log`` keeps what is in the log."""
+    with (folder / "log").open("ab") as log:
+        log.write(b"what was there\n")
+        log.flush()
+        assert run([*word.split(), "-q", "-o", "/dev/stdout"], folder, stdout=log).returncode == 0
+    lines = (folder / "log").read_text().splitlines()
+    assert lines[0] == "what was there"
+    assert len(lines) == 42
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs a disk under /dev")
+def test_a_file_on_a_disk_in_memory_is_a_file():
+    """/dev/shm is a place for files, not for devices."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        target = Path(folder) / "rows.csv"
+        target.write_text("old")
+        with pytest.raises(FileClash):
+            refuse_clashes([target], {"-o": target})
+        with replacing(target, "w") as file:
+            file.write("half")
+            file.flush()
+            assert target.read_text() == "old"
+        assert target.read_text() == "half"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is full")
+def test_a_full_device_and_a_full_standard_output_are_named(folder):
+    predict = ["predict", "model.skops", "rows.csv", "-q"]
+    done = run([*predict, "-o", "/dev/full"], folder, stderr=subprocess.PIPE)
+    assert done.stderr.startswith(b"buttress: /dev/full: no space")
+    with open("/dev/full", "wb") as full:
+        for words in (predict, ["inspect", "model.skops"]):
+            done = run(words, folder, stdout=full, stderr=subprocess.PIPE)
+            assert done.stderr.startswith(b"buttress: standard output: no space")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes streams")
+def test_streams_that_the_shell_has_closed_are_no_surprise(folder):
+    command = f"exec '{sys.executable}' -m buttress"
+    for line, code, said in (
+        ("inspect model.skops >&-", 0, ""),
+        ("inspect nothing.skops 2>&-", 2, ""),
+        ("stream --format csv <&-", 2, "there is no standard input: name the file of rows"),
+    ):
+        done = subprocess.run(
+            f"{command} {line}", shell=True, cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        assert said in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_of_rows_is_refused_with_the_remedy(folder, capsys):
+    os.mkfifo(folder / "rows.pipe")
+    line = ["predict", str(folder / "model.skops"), str(folder / "rows.pipe")]
+    assert main(line) == 1
+    assert "save it in a file" in capsys.readouterr().err
 
 
 IMPOSSIBLE = [
@@ -201,6 +299,7 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
 def test_a_stream_that_meets_a_full_disk_names_its_file(tmp_path):
     rows = "".join(f"{i % 7},{i % 2}\n" for i in range(600))
@@ -223,3 +322,30 @@ def test_a_stream_that_meets_a_full_disk_names_its_file(tmp_path):
         [sys.executable, "-B", "-c", code, str(out)], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == str(out), done.stderr
+
+
+def test_a_key_that_is_not_one_leaves_no_store(folder, capsys):
+    (folder / "double.csv").write_text("id,a,y\n" + "k,1,n\nk,2,p\n" * 20)
+    before = contents(folder)
+    line = ["review", str(folder / "double.csv"), "-t", "y", "--key", "id", "--no-browser"]
+    assert main(line) == 2
+    assert "two rows have the same value" in capsys.readouterr().err
+    assert contents(folder) == before
+
+
+def test_no_kept_column_of_suspects_takes_the_place_of_another(folder, capsys):
+    header, *rows = (folder / "rows.csv").read_text().splitlines()
+    lines = [f"reason,kept_reason,{header}", *(f"r{i},k{i},{row}" for i, row in enumerate(rows))]
+    (folder / "named.csv").write_text("\n".join(lines))
+    line = ["suspects", str(folder / "named.csv"), "-t", "y", "--top", "3", "--witnesses", "svc"]
+    assert main([*line, "--keep", "reason,kept_reason", "-o", str(folder / "list.csv")]) == 0
+    listed = (folder / "list.csv").read_text().splitlines()
+    assert listed[0].split(",")[:3] == ["row", "kept_kept_reason", "kept_reason"]
+    number, reason, kept = listed[1].split(",")[:3]
+    assert (reason, kept) == (f"r{int(number) - 1}", f"k{int(number) - 1}")
+
+
+def test_no_answer_has_a_word(folder, capsys):
+    line = ["predict", str(folder / "model.skops"), str(folder / "rows.csv"), "--abstain", " "]
+    assert main(line) == 2
+    assert "--abstain" in capsys.readouterr().err

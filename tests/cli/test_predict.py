@@ -184,6 +184,7 @@ def test_decimal_commas_are_read_when_said_and_pointed_out_when_not(folder, caps
     np.testing.assert_allclose([row["margin"] for row in rows], model.decision_function(table))
 
 
+@pytest.mark.long
 def test_a_reader_that_has_enough_is_no_error(folder):
     fitted(folder, SVC())
     text = (folder / "rows.csv").read_text().splitlines(keepends=True)

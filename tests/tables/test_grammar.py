@@ -162,6 +162,9 @@ def test_json_lines_and_csv_give_the_same_table(tmp_path):
         ('{"a": [1]}', "holds list"),
         ('{"a": {"b": 1}}', "holds dict"),
         ('{"a": 1, "a": 2}', "more than once"),
+        (r'{"a": "x\u0000"}', "NUL"),
+        (r'{"a": "\ud800"}', "half of a character"),
+        (r'{"\udc00": 1}', "half of a character"),
     ],
 )
 def test_a_line_that_is_no_row_has_a_reason(tmp_path, line, reason):
@@ -170,6 +173,10 @@ def test_a_line_that_is_no_row_has_a_reason(tmp_path, line, reason):
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n' + line + "\n")
     with pytest.raises(TableError, match=f"line 2: .*{reason}"):
         read_table(tmp_path / "a.jsonl")
+
+
+def test_a_character_in_two_escapes_is_one():
+    assert json_fields(r'{"a": "\ud83d\ude00"}') == {"a": "\U0001f600"}
 
 
 def test_brackets_within_a_string_are_text():
@@ -188,10 +195,10 @@ def test_one_long_cell_does_not_multiply(tmp_path):
 def test_a_cell_for_people_is_never_a_formula_and_loses_nothing(text):
     safe = for_spreadsheet(text)
     assert safe in (text, "'" + text)
-    if safe[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if safe[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
         assert looks_numeric(safe)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
 def test_what_a_spreadsheet_would_run_is_marked(text):
     assert for_spreadsheet(text) == "'" + text

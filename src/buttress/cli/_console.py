@@ -10,6 +10,11 @@ from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
+from buttress._files import naming
+
+# How errors call it.
+STDOUT = "standard output"
+
 # The four options that every command has.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -55,7 +60,7 @@ class Output:
     def say(self, text: str = "") -> None:
         """Print a line of text."""
         if self.talks:
-            typer.echo(text)
+            _print(text)
 
     def note(self, text: str) -> None:
         """Print a line on the standard error stream, where it cannot mix with data."""
@@ -83,12 +88,19 @@ class Output:
             table.add_row(*(str(cell) for cell in row))
         # A pipe or a log has no width; eighty columns would cut the numbers.
         width = None if sys.stdout.isatty() else 120
-        Console(width=width, markup=False, highlight=False).print(table)
+        with naming(STDOUT):
+            Console(width=width, markup=False, highlight=False).print(table)
 
     def result(self, value: Mapping[str, Any]) -> None:
         """Print the JSON object of a command that was asked for JSON."""
         if self.json:
-            typer.echo(json.dumps(plain(value), indent=2, allow_nan=False))
+            _print(json.dumps(plain(value), indent=2, allow_nan=False))
+
+
+def _print(text: str) -> None:
+    """Print a line; where it cannot be written is named."""
+    with naming(STDOUT):
+        typer.echo(text)
 
 
 def plain(value: Any) -> Any:

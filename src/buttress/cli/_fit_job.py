@@ -128,6 +128,10 @@ def _fit_in_blocks(options: FitOptions, say: Output) -> None:
         "--corrections": options.corrections,
         "--target-coverage": options.target_coverage,
         "--time": options.time,
+        "--missing": None if options.missing is Missing.error else options.missing,
+        "--categorical": options.categorical,
+        "--decimal": None if options.decimal is Decimal.point else options.decimal,
+        "--d": None if options.model is Model.reject else options.d,
     }
     refuse_in_blocks(refused)
     fit_blocks(
@@ -250,7 +254,13 @@ def _report(
     from buttress.report import fit_report, write_report
 
     folds = options.folds
-    asked = Request(d=measure.d, seed=options.seed, folds=folds, class_weight=weights)
+    asked = Request(
+        d=measure.d,
+        seed=options.seed,
+        folds=folds,
+        class_weight=weights,
+        jobs=options.jobs,
+    )
     data = str(options.data)
     page = fit_report(
         data, read.table, read.labels, chosen, measure=measure, request=asked, folds=folds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,8 @@ from buttress._files import published, remove_unfinished
 
 # Seconds that the program has to end by itself; a compiled loop that runs longer is not waited for.
 _PATIENCE = 1.2
+# New objects after which the youngest are looked through for garbage; Python's own is 700.
+_BETWEEN_COLLECTIONS = 50_000
 
 _pressed = threading.Event()
 
@@ -44,7 +47,11 @@ def run_process(arguments: list[str]) -> int:
     However early or late Ctrl-C is pressed, the process ends with a code of this program. Until
     Python has imported this package, and after it has given up its signals, is not ours to say.
     """
+    _replace_closed_streams()
     code = 1
+    # Modules are most of what there is, and are no garbage: it is looked for more seldom, and not
+    # at the end, where that would take half a second.
+    gc.set_threshold(_BETWEEN_COLLECTIONS)
     try:
         with _ending_soon():
             from buttress.cli._app import run
@@ -56,7 +63,19 @@ def run_process(arguments: list[str]) -> int:
         raise
     if was_pressed():
         leave("", code)  # threads may still be at work
+    gc.freeze()
     return code
+
+
+def _replace_closed_streams() -> None:
+    """What the shell has closed (``>&-``) leads nowhere.
+
+    Else the next file that is opened would get the number of the standard output, and with it
+    whatever a library prints there.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 @contextmanager

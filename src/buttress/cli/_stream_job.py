@@ -174,7 +174,7 @@ def _check_files(options: StreamOptions) -> None:
         raise typer.BadParameter("--label-stream needs --key, the field that joins the two")
     checkpoint, inputs = options.checkpoint, [options.source, options.label_stream]
     outputs = {"--out": options.out, "--rejects": options.rejects, "--checkpoint": checkpoint}
-    guard_files([*inputs, options.start_from], outputs)
+    guard_files([*inputs, options.start_from, _standard_input(options)], outputs)
     for path in inputs:
         if path is not None:
             existing_file(path)
@@ -187,6 +187,12 @@ def _check_files(options: StreamOptions) -> None:
         raise typer.BadParameter(
             f"{checkpoint} exists: give --resume to continue that run, or remove the file"
         )
+
+
+def _standard_input(options: StreamOptions) -> Path | None:
+    """A name for the standard input when rows come from there: the shell may have opened a file."""
+    named = Path("/dev/stdin")
+    return named if options.source is None and named.exists() else None
 
 
 def _plan(options: StreamOptions, form: str) -> StreamPlan:
@@ -275,6 +281,8 @@ def _fitted(path: Path) -> tuple[Any, Any, Any, str | None]:
 @contextmanager
 def _opened(source: Path | None) -> Iterator[Any]:
     if source is None:
+        if sys.stdin is None:
+            raise typer.BadParameter("there is no standard input: name the file of rows")
         yield sys.stdin.buffer
         return
     with source.open("rb") as file:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._console import Jobs, Output, Quiet, Seed, limit_threads, plain
+from buttress.cli._console import STDOUT, Jobs, Output, Quiet, Seed, limit_threads, plain
 from buttress.cli._inputs import (
     Decimal,
     DecimalMark,
@@ -118,7 +118,11 @@ def predict(
 
 
 def _check_word(model: Any, abstain: str) -> None:
-    """The word for no answer must not be an answer."""
+    """The word for no answer must not be an answer, nor the empty label of an incomplete row."""
+    if not abstain.strip():
+        raise typer.BadParameter(
+            "--abstain: an empty word stands for a row with missing values; choose another"
+        )
     if model.rejects and abstain in {str(label) for label in model.classes_}:
         raise typer.BadParameter(
             f"the model has a class {abstain!r}: choose another word for no answer with --abstain"
@@ -137,7 +141,7 @@ def _kept(keep: str | None, model: Any) -> list[str]:
 @contextmanager
 def _opened(out: Path | None) -> Iterator[IO[str]]:
     """The file to write, or the screen; either gets everything at once, or nothing."""
-    from buttress._files import replacing
+    from buttress._files import naming, replacing
 
     if out is not None:
         with replacing(out, "w") as file:
@@ -146,8 +150,9 @@ def _opened(out: Path | None) -> Iterator[IO[str]]:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
         yield spool
         spool.seek(0)
-        shutil.copyfileobj(spool, sys.stdout)
-        sys.stdout.flush()
+        with naming(STDOUT):
+            shutil.copyfileobj(spool, sys.stdout)
+            sys.stdout.flush()
 
 
 def _writer(file: IO[str], answers: FilePrediction, abstain: str, as_json: bool) -> Any:

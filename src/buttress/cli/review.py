@@ -143,13 +143,13 @@ def _make_room(
     from buttress.review.room import SuspectRoom
     from buttress.review.store import ReviewStore
 
+    keys = None if key is None else [shown(value) for value in read.table[key]]
+    if keys is not None and len(set(keys)) < len(keys):
+        raise typer.BadParameter(f"--key {key}: two rows have the same value")
     store = ReviewStore(place, overlap=overlap)
     store.remember("data", _fingerprint(data))
     store.remember("target", target)
     store.remember("key", key or ROW_NUMBER)
-    keys = None if key is None else [shown(value) for value in read.table[key]]
-    if keys is not None and len(set(keys)) < len(keys):
-        raise typer.BadParameter(f"--key {key}: two rows have the same value")
     return SuspectRoom(
         store,
         read.table,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from buttress._files import note_written
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import existing_file, guard_files, names
 from buttress.cli._web import Files, Host, Port, TokenFile, check_files, check_listening
@@ -116,6 +117,9 @@ def serve(
     )
     with limit_threads(jobs):
         service = Service(model, settings)
+        for written in (kept, log):
+            if written is not None:
+                note_written(written)
 
         def tell(address: str) -> None:
             say.say(

@@ -92,9 +92,11 @@ def _listing(read: Labelled, ranking: Any, named: Any, keep: list[str]) -> dict[
 
     evidence = Evidence(read.table, read.labels, read.features)
     columns: dict[str, list[Any]] = {"row": [int(row) + 1 for row in named]}
-    for name in keep:
+    for name in dict.fromkeys(keep):
         # A column of the table keeps its name unless the list has one like it.
-        title = f"kept_{name}" if name in _COLUMNS else name
+        title = name
+        while title in _COLUMNS or title in columns or (title != name and title in keep):
+            title = f"kept_{title}"
         columns[title] = [shown(read.table[name][row]) for row in named]
     columns["given_label"] = [read.labels[row] for row in named]
     columns["suggested_label"] = [ranking.suggested[row] for row in named]

@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"-?[1-9][0-9]*|0")
 _WITH_COMMA = re.compile(r"[+-]?([0-9]+,[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?")
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # What a spreadsheet takes for the start of a formula, or skips before one.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 # Levels of brackets in a JSON line. A row is one level; the parser's own limit is the stack's.
 _DEEPEST = 50
 
@@ -169,7 +169,7 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
 def for_spreadsheet(cell: Any) -> Any:
     """A cell of a CSV file for people: what a spreadsheet would run is marked as text.
 
-    A text that begins with one of ``= + - @``, a tab or a return, and is no number, gets an
+    A text that begins with one of ``= + - @``, a tab or a new line, and is no number, gets an
     apostrophe before it. Files that programs read are written without this.
 
     Examples
@@ -270,6 +270,9 @@ def json_fields(line: str) -> dict[str, Any]:
         raise Malformed(f"not JSON: {error}") from None
     if not isinstance(record, dict):
         raise Malformed("not a JSON object")
+    if "\\u" in line:
+        for text in (*record, *record.values()):
+            _refuse_escapes(text)
     return {name: _cell(name, value) for name, value in record.items()}
 
 
@@ -282,6 +285,15 @@ class _Digits(str):
 def field_label(cell: str) -> int | str:
     """The label of a field: the string of a JSON line stays text, digits follow `to_label`."""
     return to_label(cell) if isinstance(cell, _Digits) else cell.strip()
+
+
+def _refuse_escapes(text: Any) -> None:
+    """Raise when an escape of JSON made what no text holds: a NUL, or half of a character."""
+    if not isinstance(text, str):
+        return
+    refuse_nul(text)
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise Malformed(f"{text!a} holds half of a character (a lone surrogate)")
 
 
 def _cell(name: str, value: Any) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from buttress._files import is_device
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
 from buttress.tables._parquet import give_back, iter_parquet, parquet_names
@@ -174,6 +175,8 @@ def _checked(path: str | os.PathLike[str], decimal: str) -> Path:
         raise TableError(f"{path}: is a directory, expected a CSV, JSON lines or Parquet file")
     if not source.exists():
         raise TableError(f"{path}: no such file")
+    if is_device(source):
+        raise TableError(f"{path}: is a pipe, which cannot be read twice; save it in a file first")
     if decimal not in (".", ","):
         raise ValueError(f"decimal={decimal!r} is not accepted: expected '.' or ','.")
     return source

@@ -50,7 +50,7 @@ class Lines:
         if self.path is None:
             self.file = sys.stdout.buffer
         elif is_special(self.path):
-            self.file = self.path.open("wb")
+            self.file = self.path.open("ab")
         else:
             with replacing(self.path) as file:
                 file.write(data)
