@@ -62,9 +62,13 @@ def test_strong_duality_of_a_convex_step():
 def test_adjusted_thresholds_are_used():
     K, y = make()
     terms = HingeTerms(y, np.ones(30), np.ones(30))
-    problem = HingeProblem(K, terms, adjust=lambda threshold: threshold + 1.0)
+
+    class Moved(HingeProblem):
+        def adjusted(self, threshold):
+            return threshold + 1.0
+
     plain = HingeProblem(K, terms).step(np.zeros(30, dtype=bool), None, 1e-9)
-    moved = problem.step(np.zeros(30, dtype=bool), None, 1e-9)
+    moved = Moved(K, terms).step(np.zeros(30, dtype=bool), None, 1e-9)
     np.testing.assert_allclose(moved.threshold, plain.threshold + 1.0)
 
 

@@ -19,6 +19,24 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class Opening:
+    """The first convex step of a loop: where other problems of the same rows begin.
+
+    Attributes
+    ----------
+    shares : array of shape (2, n)
+        Where the dual variables stand in their boxes, from 0 to 1.
+    weight : array of shape (m,)
+        Of the terms.
+    point : HingePoint
+    """
+
+    shares: Array
+    weight: Array
+    point: HingePoint
+
+
+@dataclass(frozen=True, eq=False)
 class DoubleRampSolution:
     """A stationary point of the double ramp machine (or the minimiser of one convex step).
 
@@ -34,8 +52,8 @@ class DoubleRampSolution:
         Its dual variables (the paper's gamma' and gamma'').
     beta1, beta2 : arrays of shape (n,)
         Tangents of the concave parts (beta' and beta'') of the last convex step.
-    shares : array of shape (2, n)
-        Where the dual variables stand in their boxes, from 0 to 1; starts other problems.
+    opening : Opening
+        Its first convex step.
     objective : float
         ``1/2 ||g||^2 + C sum L`` at the point.
     step_objective : float
@@ -66,7 +84,7 @@ class DoubleRampSolution:
     gamma2: Array
     beta1: Array
     beta2: Array
-    shares: Array
+    opening: Opening
     objective: float
     step_objective: float
     objective_path: Array
@@ -96,9 +114,7 @@ def with_exact_thresholds(
     interval = threshold_intervals(problem.terms, point.g, pattern)
     threshold = np.array([middle(ends) for ends in interval])
     step = replace(point.step, interval=interval, threshold=threshold)
-    if problem.adjust is not None:
-        threshold = problem.adjust(threshold)
-    return HingePoint(point.c, point.g, threshold, step)
+    return HingePoint(point.c, point.g, problem.adjusted(threshold), step)
 
 
 class DoubleRampMachine(HingeProblem):
@@ -155,8 +171,9 @@ class DoubleRampMachine(HingeProblem):
                 group = np.zeros(2 * n, dtype=np.intp)
         m = len(cost)
         terms = HingeTerms(sign, np.full(m, mu), cost, np.full(m, -mu * mu), row, group)
-        super().__init__(rows, terms, adjust=self._ordered)
-        self.first = None if warm is None else self._warm(warm.shares)
+        super().__init__(rows, terms)
+        self.opening: Opening | None = None
+        self.first = None if warm is None else self._warm(warm.opening)
 
     def point(self, c: Array, b: float, rho: float) -> HingePoint:  # type: ignore[override]
         """The point with these coefficients, intercept and band."""
@@ -169,6 +186,8 @@ class DoubleRampMachine(HingeProblem):
         """As in `HingeProblem`; the first step may start from another problem's solution."""
         point = super().step(pattern, self.first if warm is None else warm, tol)
         point = with_exact_thresholds(self, point, pattern)
+        if self.opening is None:
+            self.opening = self._opening(point, pattern)
         low, high = self._ends(point.threshold)
         return point if low <= high else self._without_band(pattern, point, tol)
 
@@ -216,20 +235,35 @@ class DoubleRampMachine(HingeProblem):
             return np.array([b] if self.fit_intercept else [])
         return np.array([b - rho, b + rho] if self.fit_intercept else [-rho])
 
-    def _ordered(self, threshold: Array) -> Array:
+    def adjusted(self, threshold: Array) -> Array:
         """``rho = |rho|`` where the objective is not larger there."""
         if self.no_band or not self.swaps:
             return threshold
         return np.sort(threshold) if self.fit_intercept else -np.abs(threshold)
 
-    def _warm(self, shares: Array) -> HingePoint:
+    def _opening(self, point: HingePoint, pattern: BoolArray) -> Opening:
+        assert point.step is not None
+        weight = self.terms.weight
+        beta = np.where(pattern, weight, 0.0)
+        shares = np.clip((point.step.a + beta) / np.where(weight > 0, weight, 1.0), 0.0, 1.0)
+        shares = np.tile(shares, (2, 1)) if self.no_band else shares.reshape(2, self.n)
+        return Opening(shares, weight, point)
+
+    def _warm(self, opening: Opening) -> HingePoint:
         """The dual variables at these shares of their boxes when nothing is clipped."""
-        a = self.terms.weight * (shares.mean(axis=0) if self.no_band else shares.ravel())
-        nothing = np.zeros(self.K.n)
+        weight, known = self.terms.weight, opening.point
+        a = weight * (opening.shares.mean(axis=0) if self.no_band else opening.shares.ravel())
+        c: Array = np.zeros(self.K.n)
+        g = c
+        # For another penalty the function is known as well, up to its scale.
+        if len(weight) == len(opening.weight) and len(c) == len(known.c):
+            scale = float(weight.sum() / opening.weight.sum())
+            if np.allclose(weight, scale * opening.weight, rtol=1e-12, atol=0.0):
+                c, g = scale * known.c, scale * known.g
         step = BoxSolution(
             a=a,
-            c=nothing,
-            g=nothing,
+            c=c,
+            g=g,
             threshold=np.empty(0),
             interval=np.empty((0, 2)),
             objective=np.nan,
@@ -238,15 +272,15 @@ class DoubleRampMachine(HingeProblem):
             n_iter=0,
             converged=False,
         )
-        return HingePoint(nothing, nothing, step.threshold, step)
+        return HingePoint(c, g, step.threshold, step)
 
     def solution(self, point: HingePoint, pattern: BoolArray, **outcome: Any) -> DoubleRampSolution:
         step = point.step
         assert step is not None
+        assert self.opening is not None
         n = self.n
         weight = self.terms.weight
         beta = np.where(pattern, weight, 0.0)
-        shares = np.clip((step.a + beta) / np.where(weight > 0, weight, 1.0), 0.0, 1.0)
         c, g = point.c, point.g
         if self.no_band:
             a1 = a2 = 0.5 * step.a
@@ -270,7 +304,7 @@ class DoubleRampMachine(HingeProblem):
             gamma2=a2,
             beta1=beta1,
             beta2=beta2,
-            shares=np.tile(shares, (2, 1)) if self.no_band else shares.reshape(2, n),
+            opening=self.opening,
             objective=self.objective(point),
             step_objective=self.step_value(pattern, point),
             gap=step.gap,

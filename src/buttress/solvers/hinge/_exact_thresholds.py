@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
+from buttress.solvers.hinge._smo_loops import flat_minima
 from buttress.solvers.hinge.hinges import HingeTerms
 
 # Slopes below this share of all weights are zero.
@@ -40,13 +41,13 @@ def threshold_intervals(terms: HingeTerms, g: Array, clipped: BoolArray) -> Arra
     [[-1.0, 1.0]]
     """
     kinks = terms.sign * terms.margin - g[terms.row]
-    positive = terms.sign > 0
     # slope at -inf: the hinges of the positive rows, and the tangents of all
-    slope = terms.weight * (clipped * terms.sign - positive)
+    slope = terms.weight * (clipped * terms.sign - (terms.sign > 0))
+    sums = np.bincount(terms.group + 1, weights=slope, minlength=terms.n_groups + 1)
+    slopes = sums[1:].astype(np.float64)
     intervals = np.empty((terms.n_groups, 2))
-    for k in range(terms.n_groups):
-        mine = terms.group == k
-        intervals[k] = _flat_minimum(kinks[mine], terms.weight[mine], float(slope[mine].sum()))
+    order = np.argsort(kinks)
+    flat_minima(order, kinks, terms.weight, terms.group, slopes, _FLAT, intervals)
     return intervals
 
 
@@ -56,16 +57,3 @@ def middle(interval: Array) -> float:
     if np.isinf(low):
         return 0.0 if np.isinf(high) else high
     return low if np.isinf(high) else 0.5 * (low + high)
-
-
-def _flat_minimum(kinks: Array, jumps: Array, slope: float) -> tuple[float, float]:
-    """Where a convex function with these kinks and this slope at -inf is smallest."""
-    order = np.argsort(kinks, kind="stable")
-    ends = np.concatenate([[-np.inf], kinks[order], [np.inf]])
-    slopes = slope + np.concatenate([[0.0], np.cumsum(jumps[order])])
-    flat = _FLAT * float(jumps.sum())
-    # piece k lies between ends[k] and ends[k + 1]
-    first = int(np.argmax(slopes >= -flat))
-    above = slopes > flat
-    last = int(np.argmax(above)) if above.any() else len(slopes)
-    return float(ends[first]), float(ends[last])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
+from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
 from buttress.solvers.numerics.rows import reduced_system
 
 # How often variables that would leave their box are put on the bound before going slowly.
@@ -90,11 +90,11 @@ def _minimum_given(
     A = np.empty((len(keep), len(keep)))
     trace = reduced_system(K, keep, of, A)
     A[np.diag_indices_from(A)] += _RIDGE * max(trace / len(A), 1e-300)
-    # The lower triangle by rows is LAPACK's upper triangle by columns.
-    factor, info = linalg.lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
-    if info != 0:
+    # not by SciPy's wrappers: they hold the interpreter's lock
+    if cholesky_in_place(A) != 0:
         return None
-    change = linalg.lapack.dpotrs(factor, right[keep] - np.where(grouped, right[of], 0.0))[0]
+    change = right[keep] - np.where(grouped, right[of], 0.0)
+    cholesky_solve(A, change[None])
     solved[keep] = change
     solved -= np.bincount(of[grouped], weights=change[grouped], minlength=len(v))
     return solved

@@ -87,7 +87,7 @@ def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
             np.zeros(problem.n_groups), gram=gram,
         )  # fmt: skip
     # Forces in units of the margins against distances in units of the box.
-    margin = max(float(np.abs(problem.q).max(initial=0.0)), 1e-300)
+    margin = max(problem.terms.margin, 1e-300)
     width = np.maximum(problem.upper - problem.lower, 1e-300)
     low = (found.b - problem.lower) / width < found.low_force / margin
     high = (problem.upper - found.b) / width < found.high_force / margin

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, IntArray
 from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._free_newton import newton_step
 from buttress.solvers.hinge._smo_block import solve_block, workspace
+from buttress.solvers.hinge._smo_loops import choose_rows, enter_block, leave_block
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 
 _BLOCK = 256
-_LARGEST_BLOCK = 6000
 # Up to this many rows all of them are one block.
 _WHOLE = 600
 _LARGEST_NEWTON = 5000
@@ -34,19 +34,14 @@ class _Block:
 
 
 class Descent:
-    """Minimises a `BoxProblem`; keeps the kernel of its blocks between runs."""
+    """Minimises a `BoxProblem`."""
 
     def __init__(self, problem: BoxProblem) -> None:
-        self.problem = problem
-        self.most = min(_LARGEST_BLOCK, problem.K.most_rows)
-        self.layers, self.ends = _layers(problem)
+        self.problem, self.terms = problem, problem.terms
         self.whole: _Block | None = None
-        self.kernel: BlockKernel | None = None
         # whether the last run ended without its tolerance, and its work in microseconds
         self.exhausted = False
         self.spent = 0.0
-        # one more variable, with an empty box, fills the layers where a row has none
-        self.box = [np.append(x, 0.0) for x in (problem.lower, problem.upper, problem.slack)]
 
     def run(self, state: State, tol: float, max_iter: int, allowance: float = np.inf) -> int:
         """Alternate blocks of pair steps with Newton steps; the number of pair steps.
@@ -58,31 +53,28 @@ class Descent:
         self.spent = 0.0
         self.exhausted = True
         tight = tol < _TIGHT
-        near = _NEAR * float(np.abs(problem.q).max(initial=0.0)) if tight else 0.0
+        near = _NEAR * self.terms.margin if tight else 0.0
         block: _Block | None = None
         while steps < max_iter and self.spent < allowance:
-            worst = problem.violation(state)
-            target = problem.reachable(tol, state.c, state.g)
-            may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
-            free = np.flatnonzero(may_rise & may_fall)
-            newton, pair = self._times(len(free))
+            seen = problem.survey(state)
+            target = problem.reachable(tol, seen)
+            newton, pair = self._times(len(seen.free))
             # So many pair steps take half as long again as a Newton step.
             pause = int(1.5 * newton / pair)
-            polish = tight and since_newton > 0 and worst <= max(near, target)
-            if polish or (worst > target and since_newton > pause):
+            polish = tight and since_newton > 0 and seen.worst <= max(near, target)
+            if polish or (seen.worst > target and since_newton > pause):
                 since_newton = 0
-                moved, solves = self._newton(state, free)
+                moved, solves = self._newton(state, seen.free)
                 self.spent += newton * solves
                 if moved:
-                    worst = problem.violation(state)
-                    may_rise, may_fall = problem.may_rise(state), problem.may_fall(state)
-                near = min(near, 0.01 * worst)
-            if worst <= target:
+                    seen = problem.survey(state)
+                near = min(near, 0.01 * seen.worst)
+            if seen.worst <= target:
                 self.exhausted = False
                 break
-            block = self._next_block(may_rise, may_fall, block, len(free))
+            block = self._next_block(state, block, len(seen.free))
             # A block of all rows can go straight to the end.
-            inner = max(0.5 * target, 0.5 * near if block is self.whole else 0.1 * worst)
+            inner = max(0.5 * target, 0.5 * near if block is self.whole else 0.1 * seen.worst)
             taken = max(
                 1, self._solve_block(state, block, inner, min(max_iter - steps, pause + 64))
             )
@@ -96,7 +88,7 @@ class Descent:
         newton = 150.0 + 2e-3 * n_free**2 + 1.7e-5 * n_free**3
         rows = min(max(_BLOCK, 1.25 * n_free), self.problem.K.n)
         # rows of a large block come from memory, not from the cache
-        step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.layers)
+        step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.terms.layers)
         return newton, step
 
     def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
@@ -108,7 +100,7 @@ class Descent:
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
             return False, 0
         rows = problem.row[free]
-        K = (self.kernel or problem.K).submatrix(rows)
+        K = (self.terms.kernel or problem.K).submatrix(rows)
         step, solves = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
@@ -122,91 +114,46 @@ class Descent:
 
     # -- blocks ----------------------------------------------------------------------------
 
-    def _next_block(
-        self, may_rise: BoolArray, may_fall: BoolArray, last: _Block | None, n_free: int
-    ) -> _Block:
+    def _next_block(self, state: State, last: _Block | None, n_free: int) -> _Block:
         """The rows of the worst violators, then free ones of the last block, then any free."""
         problem = self.problem
         n = problem.K.n
-        size = min(max(_BLOCK, int(1.25 * n_free)), self.most)
+        size = min(max(_BLOCK, int(1.25 * n_free)), self.terms.most)
         if size >= n or n <= min(_WHOLE, problem.K.most_rows):
             if self.whole is None:
                 self.whole = self._block(np.arange(n))
             return self.whole
-        v = problem.v
-        chosen = []
         share = max(2, size // (4 * max(1, problem.n_groups)))
-        for k in range(-1, problem.n_groups):
-            member = problem.group == k
-            high, deep = problem.best[k] if k >= 0 else (0.0, 0.0)
-            rising = np.flatnonzero(member & may_rise & (v > deep))
-            falling = np.flatnonzero(member & may_fall & (v < high))
-            chosen.append(rising[_top(v[rising], share)])
-            chosen.append(falling[_top(-v[falling], share)])
-        rows = _unique(problem.row[np.concatenate(chosen)])[:size]
-        if len(rows) < size:
-            free = np.zeros(n, dtype=bool)
-            free[problem.row[may_rise & may_fall]] = True
-            before = np.empty(0, dtype=np.intp) if last is None else last.rows
-            kept = before[free[before]]
-            rows = _unique(np.concatenate([rows, kept, before, np.flatnonzero(free)]))[:size]
-        return self._block(rows)
+        rows = np.empty(size, dtype=np.intp)
+        lines = (2 * (problem.n_groups + 1), len(problem.q) + 1)
+        count = choose_rows(
+            state.b, problem.v, problem.best, problem.box,
+            (problem.q, problem.row, problem.group), rows[:0] if last is None else last.rows, share,
+            (rows, np.zeros(n, bool), np.zeros(n, bool), np.empty(lines), np.empty(lines, np.intp)),
+        )  # fmt: skip
+        return self._block(rows[:count])
 
     def _block(self, rows: IntArray) -> _Block:
         K = self.problem.K.whole if len(rows) == self.problem.K.n else None
         # a single-precision kernel is copied: the loop is compiled for one precision
         if K is None or K.dtype != np.float64:
-            if self.kernel is None:
-                self.kernel = BlockKernel(self.problem.K, self.most)
-            self.kernel.move_to(rows)
-            rows, K = self.kernel.rows, self.kernel.matrix
-        return _Block(rows, self.layers[:, rows], K)
+            if self.terms.kernel is None:
+                self.terms.kernel = BlockKernel(self.problem.K, self.terms.most)
+            kernel = self.terms.kernel
+            kernel.move_to(rows)
+            rows, K = kernel.rows, kernel.matrix
+        return _Block(rows, self.terms.layers[:, rows], K)
 
     def _solve_block(self, state: State, block: _Block, tol: float, max_iter: int) -> int:
-        members = block.members
-        lower, upper, slack = (x[members] for x in self.box)
-        b = np.append(state.b, 0.0)
-        local = b[members]
-        v = np.append(self.problem.v, 0.0)[members]
+        problem, members = self.problem, block.members
+        inside = np.empty((5, *members.shape))
+        enter_block(members, state.b, problem.v, problem.box, inside)
+        v, b, lower, upper, slack = inside
         room = workspace(*members.shape)
-        steps = solve_block(block.K, self.ends, v, local, lower, upper, slack, tol, max_iter, *room)
-        b[members] = local
-        state.b[:] = b[:-1]
-        self.problem.refresh(state)
+        steps = solve_block(
+            block.K, self.terms.ends, v, b, lower, upper, slack, tol, max_iter, *room
+        )
+        where, change = np.empty(len(block.rows), dtype=np.intp), np.empty(len(block.rows))
+        moved = leave_block(block.rows, members, inside, state.b, state.c, (where, change))
+        problem.add(where[:moved], change[:moved], state.g)
         return int(steps)
-
-
-def _layers(problem: BoxProblem) -> tuple[IntArray, IntArray]:
-    """Variables as (layers, rows), one per row and layer, the layers sorted by group.
-
-    The k-th variable of a row within a group stands in the group's k-th layer. Returns the
-    layers and where each group's end; variables without a group come last.
-    """
-    m = len(problem.row)
-    groups = [*range(problem.n_groups), -1]
-    layers: list[IntArray] = []
-    ends = []
-    for k in groups:
-        members = np.flatnonzero(problem.group == k)
-        while len(members):
-            _, first = np.unique(problem.row[members], return_index=True)
-            layer = np.full(problem.K.n, m, dtype=np.intp)
-            layer[problem.row[members[first]]] = members[first]
-            layers.append(layer)
-            members = np.delete(members, first)
-        ends.append(len(layers))
-    return np.array(layers, dtype=np.intp).reshape(-1, problem.K.n), np.array(ends, dtype=np.intp)
-
-
-def _top(score: Array, count: int) -> IntArray:
-    """Positions of the `count` largest scores, the largest first."""
-    if len(score) > count:
-        positions = np.argpartition(-score, count - 1)[:count]
-        return np.asarray(positions[np.argsort(-score[positions], kind="stable")])
-    return np.argsort(-score, kind="stable")
-
-
-def _unique(rows: IntArray) -> IntArray:
-    """Distinct entries in the order of their first appearance."""
-    _, first = np.unique(rows, return_index=True)
-    return np.asarray(rows[np.sort(first)])

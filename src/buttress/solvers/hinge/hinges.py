@@ -19,15 +19,16 @@ double ramp          m = mu, k = -mu^2, w = C d/mu and C (1-d)/mu, in two groups
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers.hinge._smo_problem import BoxTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
-from buttress.solvers.hinge.smo import BoxSolution, solve_box_qp
+from buttress.solvers.hinge.smo import BoxSolution, solve_in_box
 
 
 def _not_given() -> Any:
@@ -126,10 +127,6 @@ class HingeProblem:
     ----------
     K : array, `KernelMatrix` or `KernelRowCache`
     terms : HingeTerms
-    adjust : callable, optional
-        Called with the thresholds after every step and returns those to use instead; it must
-        not increase the objective (the double ramp swaps its two when they are in the wrong
-        order).
     max_iter : int
         Cap on the pair steps of one convex problem.
     """
@@ -138,13 +135,16 @@ class HingeProblem:
         self,
         K: KernelSource,
         terms: HingeTerms,
-        adjust: Callable[[Array], Array] | None = None,
         max_iter: int = 10_000_000,
     ) -> None:
         self.K: KernelMatrix = as_kernel_rows(K)
         self.terms = terms
-        self.adjust = adjust
         self.max_iter = max_iter
+
+    @cached_property
+    def _box_terms(self) -> BoxTerms:
+        terms = self.terms
+        return BoxTerms(self.K, terms.sign, -terms.margin, terms.row, terms.group)
 
     def point(self, c: Array, threshold: Array) -> HingePoint:
         """A point made from coefficients and thresholds, for ``start=``."""
@@ -178,14 +178,10 @@ class HingeProblem:
         beta = np.where(pattern, factor * terms.weight, 0.0)
         previous = None if warm is None else warm.step
         scale = factor / was
-        solution = solve_box_qp(
-            self.K,
-            sign=terms.sign,
-            linear=-terms.margin,
-            lower=-beta,
-            upper=factor * terms.weight - beta,
-            row=terms.row,
-            group=terms.group,
+        solution = solve_in_box(
+            self._box_terms,
+            -beta,
+            factor * terms.weight - beta,
             start=None if previous is None else scale * previous.a,
             start_g=None
             if previous is None or previous.w is not None
@@ -193,10 +189,12 @@ class HingeProblem:
             tol=tol,
             max_iter=self.max_iter,
         )
-        threshold = solution.threshold
-        if self.adjust is not None:
-            threshold = self.adjust(threshold)
+        threshold = self.adjusted(solution.threshold)
         return HingePoint(solution.c, solution.g, threshold, solution)
+
+    def adjusted(self, threshold: Array) -> Array:
+        """Thresholds to use instead of those of a step, where the objective is not larger."""
+        return threshold
 
     def step_value(self, pattern: BoolArray, point: HingePoint) -> float:
         """The convex problem's objective ``1/2 ||g||^2 + sum w [m - t]_+ + sum beta t``."""

@@ -30,7 +30,7 @@ from buttress.solvers.hinge._interior_finish import (
     work_before_interior,
 )
 from buttress.solvers.hinge._smo_descent import Descent
-from buttress.solvers.hinge._smo_problem import BoxProblem, State
+from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
 from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
 
 # Boxes so wide that one variable can move the scores by more than this many margins are entered
@@ -81,6 +81,8 @@ class BoxSolution:
         that is optimal beyond the digits of that sum.
     square : float
         ``c'Kc``.
+    reachable : float
+        The tolerance asked for, or what rounding allows when that is more.
     """
 
     a: Array
@@ -95,6 +97,7 @@ class BoxSolution:
     converged: bool
     w: Array | None = None
     square: float = 0.0
+    reachable: float = 0.0
 
 
 def solve_box_qp(
@@ -150,7 +153,24 @@ def solve_box_qp(
     R.-E. Fan, P.-H. Chen and C.-J. Lin, "Working set selection using second order information
     for training support vector machines", Journal of Machine Learning Research 6, 2005.
     """
-    problem = BoxProblem(as_kernel_rows(K), sign, linear, lower, upper, row, group)
+    terms = BoxTerms(as_kernel_rows(K), sign, linear, row, group)
+    return solve_in_box(
+        terms, lower, upper, start=start, start_g=start_g, tol=tol, max_iter=max_iter
+    )
+
+
+def solve_in_box(
+    terms: BoxTerms,
+    lower: Array,
+    upper: Array,
+    *,
+    start: Array | None = None,
+    start_g: tuple[Array, Array] | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 10_000_000,
+) -> BoxSolution:
+    """`solve_box_qp` for one of several boxes with the same terms, which are prepared once."""
+    problem = BoxProblem(terms, lower, upper)
     problem.rough = problem.K.has_rough_sums
     descent = Descent(problem)
     steps = 0
@@ -175,7 +195,7 @@ def solve_box_qp(
         if more > allowance:
             steps += descent.run(state, tol, max_iter - steps, more)
     solution = _refined(problem, descent, state, tol, steps, max_iter, allowance)
-    short = solution.violation > _wanted(problem, solution, tol)
+    short = solution.violation > _wanted(solution, tol)
     if short and solution.n_iter < max_iter and np.isfinite(allowance):
         solution = _by_interior_point(problem, descent, solution, tol, max_iter)
     return solution
@@ -187,24 +207,18 @@ def _roughly(problem: BoxProblem, descent: Descent, state: State, tol: float, ma
     Sums of all digits follow, where `tol` asks for more; the certificate has them in any case.
     """
     steps = descent.run(state, _BELOW * tol, max_iter)
-    enough = problem.reachable(_BELOW * tol, state.c, state.g) < tol
+    enough = problem.reachable(_BELOW * tol, problem.survey(state)) < tol
     problem.rough = False
     if not enough:
         state.g = problem.K.times(state.c)
     return steps
 
 
-def _wanted(problem: BoxProblem, solution: BoxSolution, tol: float) -> float:
+def _wanted(solution: BoxSolution, tol: float) -> float:
     """What to go on for: where there is a vector, its values are not bound by rounding."""
     if solution.w is not None:
         return max(tol, _FINE)
-    return 2.0 * problem.reachable(tol, solution.c, solution.g)
-
-
-def _acceptable(problem: BoxProblem, tol: float, c: Array, g: Array) -> float:
-    """`tol`, or what rounding allows; but not where rounding spoils the scores themselves."""
-    largest = 1.0 + float(np.abs(g).max(initial=0.0))
-    return max(tol, min(problem.reachable(tol, c, g), _COARSE * largest))
+    return 2.0 * solution.reachable
 
 
 def _refined(
@@ -218,11 +232,11 @@ def _refined(
 ) -> BoxSolution:
     """Certify; sums kept up to date drift by rounding, so a second look starts from exact ones."""
     solution = _certified(problem, state, tol, steps)
-    while solution.violation > problem.reachable(tol, solution.c, solution.g) and steps < max_iter:
+    while solution.violation > solution.reachable and steps < max_iter:
         if descent.exhausted:
             break
         own = solution.g if solution.w is None else problem.K.times(solution.c)
-        state = State(problem.sign * solution.a, solution.c, own.copy())
+        state = State(problem.sign * solution.a, solution.c.copy(), own.copy())
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
         # Where no more than a third is gained rounding, or the interior point, has the word.
@@ -261,7 +275,7 @@ def _from_smaller_boxes(
     small = problem.in_smaller_boxes(_GROWTH**-levels)
     state = small.starting_state(None, None)
     steps, spent = 0, 0.0
-    rough = max(tol, _ROUGH * float(np.abs(problem.q).max(initial=0.0)))
+    rough = max(tol, _ROUGH * problem.terms.margin)
     for level in range(levels, 0, -1):
         small = problem.in_smaller_boxes(_GROWTH**-level)
         descent = Descent(small)
@@ -293,14 +307,16 @@ def _certified(
         w = vector if w is None else w
         square = float(vector @ vector)
         g, apart = features @ w, 0.5 * float(np.sum((w - vector) ** 2))
-    violation = problem.violation(State(b, c, g))
+    seen = problem.survey(State(b, c, g))
+    reachable = problem.reachable(tol, seen)
     interval = problem.best[:-1].copy()
     interval[interval <= -1e299] = -np.inf
     interval[interval >= 1e299] = np.inf
-    threshold = np.array([_middle(low, high) for low, high in interval])
-    shift = np.append(threshold, 0.0)[problem.group]
-    residual = problem.v - shift
+    threshold = np.array([_middle(low, high) for low, high in interval.tolist()])
+    residual = problem.v - np.append(threshold, 0.0)[problem.group]
     gap = np.where(residual > 0, residual * (problem.upper - b), -residual * (b - problem.lower))
+    # `tol`, or what rounding allows; but not where rounding spoils the scores themselves.
+    acceptable = max(tol, min(reachable, _COARSE * (1.0 + seen.largest)))
     return BoxSolution(
         a=problem.sign * b,
         c=c,
@@ -309,11 +325,12 @@ def _certified(
         interval=np.sort(interval, axis=1),
         objective=0.5 * square + float(problem.q @ b),
         gap=float(gap.sum()) + apart,
-        violation=violation,
+        violation=seen.worst,
         n_iter=steps,
-        converged=violation <= 2.0 * _acceptable(problem, tol, c, g),
+        converged=seen.worst <= 2.0 * acceptable,
         w=w,
         square=square,
+        reachable=reachable,
     )
 
 

@@ -42,37 +42,6 @@ def gather(buffer: Any, slots: IntArray, columns: IntArray, out: Array) -> None:
 
 
 @compiled()
-def scores(
-    g: Array,
-    q: Array,
-    row: IntArray,
-    group: IntArray,
-    b: Array,
-    lower: Array,
-    upper: Array,
-    slack: Array,
-    v: Array,
-    best: Array,
-) -> None:
-    """Fill ``v = -(g + q)`` and, per group, the largest up and the smallest low score.
-
-    `best` has one row per group and a last one for the variables without a group.
-    """
-    last = best.shape[0] - 1
-    for k in range(last + 1):
-        best[k, 0] = -NEVER
-        best[k, 1] = NEVER
-    for j in range(v.shape[0]):
-        value = -(g[row[j]] + q[j])
-        v[j] = value
-        k = group[j] if group[j] >= 0 else last
-        if b[j] < upper[j] - slack[j] and value > best[k, 0]:
-            best[k, 0] = value
-        if b[j] > lower[j] + slack[j] and value < best[k, 1]:
-            best[k, 1] = value
-
-
-@compiled()
 def reduced_system(K: Array, keep: IntArray, pivot: IntArray, A: Array) -> float:
     """Lower triangle of the system without the pivots, whose steps balance their groups.
 
