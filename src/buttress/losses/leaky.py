@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -99,6 +99,8 @@ class LeakyHockeyStick:
     """
 
     r: float = math.inf
+    # It is 1 - u for all margins u <= 1: with balanced classes intercepts may be intervals.
+    straight_up_to_one: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.r > 1:

@@ -10,7 +10,7 @@ from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth import _feature_hessian, _feature_space, _wide_space
 from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
 from buttress.solvers.smooth.geometry import Geometry, from_rows
-from buttress.solvers.smooth.newton import NewtonTask, newton
+from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.spectral import solve_problems
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
@@ -86,14 +86,14 @@ def solve(
 
 def errors(Phi, y, omega, r, lambdas, found, intercept=True):
     """The worst violation of ``2 lambda beta = sum_i w_i t_i y_i x_i`` and of balance."""
-    coef, b, _, residual, _ = found
+    coef, b = found.coefs[0], found.intercept[0]
     t = -LeakyHockeyStick(r).derivative(y * (coef @ Phi.T + b[:, None]))
     pull = (omega * y * t) @ Phi
     size = np.abs(omega * t) @ np.abs(Phi) + 1e-300
     worst = np.max(np.abs(2 * lambdas[:, None] * coef - pull) / size)
     if intercept:
         worst = max(worst, np.max(np.abs((t * y) @ omega)))
-    assert np.all(residual <= 1e-9)
+    assert np.all(found.converged)
     return worst
 
 
@@ -115,8 +115,8 @@ def test_held_out_rows_are_predicted_only_and_weights_count(intercept):
     assert errors(Phi, y, omega, np.inf, LAMBDAS, found, intercept) < 1e-8
     kept = omega > 0
     alone = solve(np.ascontiguousarray(Phi[kept]), y[kept], omega[kept], intercept=intercept)
-    np.testing.assert_array_equal(found[0], alone[0])
-    np.testing.assert_array_equal(found[1], alone[1])
+    np.testing.assert_array_equal(found.coefs[0], alone.coefs[0])
+    np.testing.assert_array_equal(found.intercept[0], alone.intercept[0])
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
@@ -133,8 +133,8 @@ def test_scaling_tail_of_separable_rows(r):
     Phi, y, omega = problem(60, 3, 5, noise=0.0)
     found = solve(Phi, y, omega, r)
     assert errors(Phi, y, omega, r, LAMBDAS, found) < 1e-8
-    assert found[4][0] > 0
-    assert found[4][-1] == 0
+    assert found.iterations[0][0] > 0
+    assert found.iterations[0][-1] == 0
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1])
@@ -146,19 +146,19 @@ def test_one_penalty_from_a_start_far_away(share, lam):
     for size, b in ((1e3, -50.0), (-1e3, 50.0), (0.0, 0.0), (0.0, 1e4)):
         start = np.full(4, size), b
         found = solve(Phi, y, omega, lambdas=lambdas, start=start)
-        np.testing.assert_allclose(found[0], cold[0], rtol=1e-7, atol=1e-9)
-        if np.ptp(cold[2]) == 0:  # the intercept is unique
-            np.testing.assert_allclose(found[1], cold[1], rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(found.coefs[0], cold.coefs[0], rtol=1e-7, atol=1e-9)
+        if np.ptp(cold.interval[0]) == 0:  # the intercept is unique
+            np.testing.assert_allclose(found.intercept[0], cold.intercept[0], rtol=1e-6, atol=1e-7)
 
 
 def test_intercept_interval_of_balanced_classes():
     Phi, y, omega = problem(80, 3, 9)
     assert y.sum() == 0
     found = solve(Phi, y, omega, lambdas=10.0 ** np.linspace(2, -4, 25))
-    low, high = found[2].T
+    low, high = found.interval[0].T
     assert low[0] < high[0]
     assert low[-1] == high[-1]
-    np.testing.assert_allclose(found[1], (low + high) / 2)
+    np.testing.assert_allclose(found.intercept[0], (low + high) / 2)
 
 
 @pytest.mark.parametrize("r", [np.inf, 1.05])
@@ -171,7 +171,7 @@ def test_few_steps_where_hardly_a_row_is_curved(r):
         for lam in 10.0 ** np.linspace(0, -2, 21):
             found = solve(Phi, y, omega, r, lambdas=np.array([lam]))
             assert errors(Phi, y, omega, r, np.array([lam]), found) < 1e-8
-            assert found[4][0] < 40
+            assert found.iterations[0][0] < 40
 
 
 @pytest.mark.parametrize("r", [np.inf, 1.2, 5.0])
@@ -186,9 +186,10 @@ def test_signs_are_those_of_the_exact_solution_with_less_work(n, p, noise, share
         out = Phi[omega == 0.0]
         found = solve(Phi, y, omega, r, tol=1e-6, signs_only=True)
         exact = solve(Phi, y, omega, r, tol=1e-12)
-        signs = [coef @ out.T + b[:, None] > 0 for coef, b, *_ in (found, exact)]
+        pairs = [(one.coefs[0], one.intercept[0]) for one in (found, exact)]
+        signs = [coef @ out.T + b[:, None] > 0 for coef, b in pairs]
         np.testing.assert_array_equal(*signs)
-        assert found[4].sum() < exact[4].sum()
+        assert found.iterations[0].sum() < exact.iterations[0].sum()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -255,9 +256,9 @@ def test_a_path_that_stands_still(signs_only):
     omega = np.full(40, 1 / 30)
     omega[30:] = 0.0
     found = solve(Phi, y, omega, signs_only=signs_only)
-    np.testing.assert_array_equal(found[0], 0.0)
-    np.testing.assert_allclose(found[1], found[1][0])
-    assert np.all(found[3] <= 1e-9)
+    np.testing.assert_array_equal(found.coefs[0], 0.0)
+    np.testing.assert_allclose(found.intercept[0], found.intercept[0][0])
+    assert np.all(found.converged)
 
 
 def test_correlated_features_converge_at_every_penalty():
@@ -297,3 +298,18 @@ def test_curvature_lost_is_the_leverage_of_rows_that_became_flat(p):
     flat = space.Z[:, 3::10]
     leverage = omega[0] * used[3::10] * np.sum(flat * np.linalg.solve(penalised, flat), axis=0)
     assert lost_curvature(space, omega, kappa) == pytest.approx(leverage.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel_form", [True, False])
+def test_penalties_that_lead_to_the_one_wanted_take_fewer_steps_to_the_same_solution(kernel_form):
+    Phi, y, omega = problem(150, 5, 3, share=0.4)
+    K = np.exp(-0.3 * ((Phi[:, None] - Phi) ** 2).sum(axis=2))
+    geometry = Geometry(K, True, 1.0) if kernel_form else Geometry(Phi, False, 1.0)
+    ladder, wanted = small_steps(np.array([1e-5]))
+    given = (geometry, y, omega, ladder, LeakyHockeyStick(), True, 1e-9, 1000)
+    all_solved, one_wanted = newton(NewtonTask(*given)), newton(NewtonTask(*given, wanted=wanted))
+    assert one_wanted.iterations.sum() < all_solved.iterations.sum()
+    some, every = one_wanted.at(wanted), all_solved.at(wanted)
+    for part in ("coefs", "intercept", "interval"):
+        np.testing.assert_allclose(getattr(some, part), getattr(every, part), rtol=1e-6, atol=1e-8)
+    assert some.converged.all()

@@ -1,6 +1,6 @@
 """Offsets that are not unique: with balanced classes and no margin beyond one, an interval.
 
-The leaky hockey stick is a straight line there, the slopes of the two classes cancel whatever the
+The leaky hockey sticks are a straight line there, the slopes of the two classes cancel whatever the
 offset is, and the midpoint of the interval is taken, as the exact solvers do.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.blocks.base import Block
-from buttress.losses import LeakyHockeyStick
 from buttress.solvers.blockwise.columns import Columns
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import Reader
+from buttress.solvers.smooth.margins import straight_up_to_one
 
 # Class weights that differ by less, relative to their sum, are equal.
 _EQUAL = 1e-13
@@ -63,7 +63,7 @@ def centre_free_offsets(objective: Objective, theta: Array) -> tuple[Array, Arra
         return theta, np.zeros((theta.shape[1], 2))
     intervals = np.column_stack([theta[-1], theta[-1]])
     columns: IntArray = np.flatnonzero(_balanced(objective))
-    if type(rows.loss) is not LeakyHockeyStick or len(columns) == 0:
+    if not straight_up_to_one(rows.loss) or len(columns) == 0:
         return theta, intervals
     task = _EndsPass(
         objective.reader, objective.columns[columns], objective.raw_weights(theta[:, columns])

@@ -40,8 +40,8 @@ _TRUSTED_STEPS = 4
 _SETTLING = 0.5
 
 
-class Found(NamedTuple):
-    """Solutions at L penalties.
+class Room(NamedTuple):
+    """Where the loop writes what it finds at L penalties.
 
     Attributes
     ----------
@@ -55,9 +55,11 @@ class Found(NamedTuple):
     residuals: Array
     iterations: IntArray
 
-    def at(self, wanted: Any) -> Found:
-        """The solutions at some of the penalties."""
-        return Found(*(part[wanted] for part in self))
+    @classmethod
+    def of(cls, count: int, size: int) -> Room:
+        """Zeros for `count` penalties and coefficients of `size` numbers."""
+        numbers = np.zeros(count), np.zeros((count, 2)), np.zeros(count)
+        return cls(np.zeros((count, size)), *numbers, np.zeros(count, dtype=np.int64))
 
 
 @inner(fastmath=True)
@@ -246,9 +248,7 @@ def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point)
 
 
 @inner()
-def _store(
-    point: Point, half: float, residual: float, steps: int, index: int, found: Found
-) -> None:
+def _store(point: Point, half: float, residual: float, steps: int, index: int, found: Room) -> None:
     x, b, row, interval = point.x, point.b[0], found.coefs[index], found.intervals[index]
     for k in range(x.size):
         row[k] = x[k]
@@ -257,7 +257,7 @@ def _store(
 
 
 @inner()
-def _fill_tail(problem: Problem, last: int, found: Found) -> None:
+def _fill_tail(problem: Problem, last: int, found: Room) -> None:
     """Beyond the penalty `last` solutions are known multiples of its own."""
     lambdas, coefs, intercepts = problem.lambdas, found.coefs, found.intercepts
     intervals, residuals, iterations = found.intervals, found.residuals, found.iterations
@@ -272,7 +272,7 @@ def _fill_tail(problem: Problem, last: int, found: Found) -> None:
 
 @compiled()
 def follow_path(
-    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, found: Found
+    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, found: Room
 ) -> None:
     """Solve for every penalty, from the largest to the smallest, with warm starts.
 

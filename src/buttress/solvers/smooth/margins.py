@@ -53,6 +53,11 @@ def tail_exponent(loss: Any) -> float:
     return float(loss.tail_exponent()) if hasattr(loss, "tail_exponent") else 0.0
 
 
+def straight_up_to_one(loss: Any) -> bool:
+    """Whether a loss is ``1 - u`` for all margins u <= 1."""
+    return bool(getattr(loss, "straight_up_to_one", False))
+
+
 def for_loss(function: Any, loss: Any) -> Any:
     """The compiled `function` that takes the loss (as compiled loops are given it).
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth import _wide_space  # noqa: F401  what it implements
 from buttress.solvers.smooth._feature_space import feature_space
 from buttress.solvers.smooth._kernel_space import kernel_space
-from buttress.solvers.smooth._newton_path import Found, follow_path
+from buttress.solvers.smooth._newton_path import Room, follow_path
 from buttress.solvers.smooth._plain_newton import (
     FeatureRows,
     KernelRows,
@@ -23,10 +22,18 @@ from buttress.solvers.smooth._plain_newton import (
 )
 from buttress.solvers.smooth._space import Point, Problem
 from buttress.solvers.smooth.geometry import Geometry
-from buttress.solvers.smooth.margins import compiled_loss, for_loss, tail_exponent
+from buttress.solvers.smooth.margins import (
+    compiled_loss,
+    for_loss,
+    straight_up_to_one,
+    tail_exponent,
+)
+from buttress.solvers.smooth.paths import Paths
 
 # Penalties are never taken in larger steps than this: a tiny one from nowhere fails.
 _LARGEST_RATIO = 10.0
+# Error of the slopes at which a penalty that only leads to the next one is left.
+_UNDER_WAY = 0.5
 # Penalties from which on compiling the path pays.
 _MANY = 20
 
@@ -62,6 +69,9 @@ class NewtonTask:
         Coefficients and intercept to start from.
     signs_only : bool
         Whether only the signs of the scores at rows without weight are needed.
+    wanted : array of int, optional
+        Which of `lambdas` are asked for, all if not given; the others lead there, and may be
+        left unsolved.
     """
 
     geometry: Geometry
@@ -74,6 +84,7 @@ class NewtonTask:
     max_iter: int
     start: tuple[Array, float] | None = None
     signs_only: bool = False
+    wanted: IntArray | None = None
 
     @cached_property
     def held(self) -> IntArray:
@@ -84,20 +95,14 @@ class NewtonTask:
     def flat_margins(self) -> Array:
         """See `Problem`: classes of equal weight, and a loss that is linear up to margin one."""
         pull = self.omega * self.y
-        linear = isinstance(self.loss, LeakyHockeyStick) and self.fit_intercept
-        if not linear or abs(pull.sum()) >= 1e-13:
+        straight = straight_up_to_one(self.loss) and self.fit_intercept
+        if not straight or abs(pull.sum()) >= 1e-13:
             return np.full(2, np.nan)
         margins = self.y * self.geometry.similarity_product(pull)
         return np.array([margins[pull > 0].max(), margins[pull < 0].max()])
 
-    def new_found(self, size: int) -> Found:
-        """Room for the solutions."""
-        count = len(self.lambdas)
-        numbers = np.zeros(count), np.zeros((count, 2)), np.zeros(count)
-        return Found(np.zeros((count, size)), *numbers, np.zeros(count, dtype=np.int64))
 
-
-def newton(task: NewtonTask) -> Found:
+def newton(task: NewtonTask) -> Paths:
     """Solve one problem at every penalty, from the largest to the smallest.
 
     Many penalties are solved by a compiled loop; few of them, and a loss that cannot be compiled,
@@ -105,19 +110,27 @@ def newton(task: NewtonTask) -> Found:
 
     Returns
     -------
-    Found
-        Coefficients in the geometry's coordinates.
+    Paths
+        Of this one problem.
     """
     scalars = compiled_loss(task.loss) if len(task.lambdas) >= _MANY else None
     found = _plainly(task) if scalars is None else _compiled(task, scalars)
-    if not task.geometry.kernel_form or len(task.held) == len(task.y):
-        return found
-    coefs = np.zeros((len(task.lambdas), len(task.y)))
-    coefs[:, task.held] = found.coefs
-    return found._replace(coefs=coefs)
+    coefs = found.coefs
+    if task.geometry.kernel_form and len(task.held) < len(task.y):
+        coefs = np.zeros((len(task.lambdas), len(task.y)))
+        coefs[:, task.held] = found.coefs
+    return Paths(
+        found.intercepts[None],
+        found.intervals[None],
+        coefs[None],
+        found.iterations[None],
+        found.residuals[None] <= task.tol,
+        "newton",
+        task.geometry.matrix,
+    )
 
 
-def _compiled(task: NewtonTask, scalars: Any) -> Found:
+def _compiled(task: NewtonTask, scalars: Any) -> Room:
     """As `newton`, compiled; coefficients of the rows that count."""
     matrix, held = task.geometry.matrix, task.held
     out = np.flatnonzero(task.omega == 0.0) if task.signs_only else held[:0]
@@ -147,12 +160,12 @@ def _compiled(task: NewtonTask, scalars: Any) -> Found:
         task.max_iter,
         task.signs_only,
     )
-    found = task.new_found(size)
+    found = Room.of(len(task.lambdas), size)
     for_loss(follow_path, scalars)(space, scalars, problem, point, trial, np.empty((3, n)), found)
     return found
 
 
-def _plainly(task: NewtonTask) -> Found:
+def _plainly(task: NewtonTask) -> Room:
     """As `newton`, in NumPy; coefficients of the rows that count."""
     matrix, held, loss = task.geometry.matrix, task.held, task.loss
     y, omega = np.asarray(task.y[held], np.float64), np.asarray(task.omega[held], np.float64)
@@ -170,7 +183,10 @@ def _plainly(task: NewtonTask) -> Found:
     point = PlainPoint(np.asarray(x, np.float64), b, rows.margins(x, b))
     if task.start is None and task.fit_intercept:
         point = balanced(rows, loss, point)
-    found, flat, tail = task.new_found(size), task.flat_margins, tail_exponent(loss)
+    found, flat, tail = Room.of(len(task.lambdas), size), task.flat_margins, tail_exponent(loss)
+    tols = np.full(len(task.lambdas), task.tol)
+    if task.wanted is not None:
+        tols[np.setdiff1d(np.arange(len(tols)), task.wanted)] = max(_UNDER_WAY, task.tol)
     for index, lam in enumerate(task.lambdas):
         low, high = flat[1] / (2.0 * lam) - 1.0, 1.0 - flat[0] / (2.0 * lam)
         if low <= high:
@@ -180,7 +196,7 @@ def _plainly(task: NewtonTask) -> Found:
             point, residual, steps = PlainPoint(x, b, rows.margins(x, b)), 0.0, 1
         else:
             point, residual, steps = solve_penalty(
-                rows, loss, lam, point, task.fit_intercept, task.tol, task.max_iter
+                rows, loss, lam, point, task.fit_intercept, tols[index], task.max_iter
             )
             low = high = point.b
         found.coefs[index], found.intercepts[index] = point.x, point.b

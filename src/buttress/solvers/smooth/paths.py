@@ -76,6 +76,12 @@ class Paths:
         method, matrix = parts[0].method, parts[0].matrix
         return cls(**whole, method=method, matrix=matrix, given_scores=given)
 
+    def at(self, penalties: IntArray) -> Paths:
+        """The solutions at some of the penalties, without scores and refinement."""
+        names = ("intercept", "interval", "coefs", "iterations", "converged")
+        some: dict[str, Any] = {name: getattr(self, name)[:, penalties] for name in names}
+        return Paths(**some, method=self.method, matrix=self.matrix)
+
     def last(self, first: int) -> Paths:
         """The problems from `first` on."""
         problems, refine = slice(first, None), self.refine

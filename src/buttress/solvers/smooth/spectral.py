@@ -24,7 +24,6 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import SmoothLoss, require
-from buttress.solvers.smooth._newton_path import Found
 from buttress.solvers.smooth.columns.driver import batched
 from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
@@ -115,13 +114,14 @@ def solve_problems(
 
     def run(one: int) -> None:
         problem = (geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)
-        found[one] = newton(NewtonTask(*problem, signs_only=bool(loose[one]))).at(wanted)
+        task = NewtonTask(*problem, signs_only=bool(loose[one]), wanted=wanted)
+        found[one] = newton(task).at(wanted)
         advance(1)
 
     longest_first = np.argsort(loose, kind="stable")
     with one_blas_thread() if len(Y) > 1 else nullcontext():
         in_threads(run, longest_first.tolist(), n_threads)
-    return _paths(geometry, found, tol)
+    return Paths.joined(found)
 
 
 def polish(
@@ -145,17 +145,7 @@ def polish(
     """
     lambdas = np.array([penalty / geometry.scale])
     problem = (geometry, y, omega, lambdas, loss, fit_intercept, tol, max_iter, start)
-    return _paths(geometry, [newton(NewtonTask(*problem))], tol)
-
-
-def _paths(geometry: Geometry, found: list[Found], tol: float) -> Paths:
-    """What Newton's method found for every problem."""
-    coefs, intercepts, intervals, residuals, iterations = (
-        np.stack(part) for part in zip(*found, strict=True)
-    )
-    return Paths(
-        intercepts, intervals, coefs, iterations, residuals <= tol, "newton", geometry.matrix
-    )
+    return newton(NewtonTask(*problem))
 
 
 def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:

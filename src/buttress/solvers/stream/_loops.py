@@ -40,6 +40,11 @@ def _learn_row(
     ghost, epsilon, first_of_class = rule[GHOST], rule[EPSILON], rule[FIRST] > 0.0
     updated, refused = False, False
     root = math.sqrt(kxx) if kxx > 0.0 else 0.0
+    if not math.isfinite(kxx):
+        # A step of length zero would pass for a row learned; a score that is none is an error.
+        f[:] = math.nan
+        a[:] = 0.0
+        return updated, refused
     for p in range(len(f)):
         y = Y[i, p]
         side = 1 if y > 0 else 0

@@ -28,7 +28,8 @@ _LEFT_OUT = 1.0
 # Changes of the weights that matter together, and the share of rows that are many.
 _SMALL = 1.0
 _MANY = 8
-# Models up to which matrices are made one by one: the products of pairs do not fit into the cache.
+# Models up to which matrices are made one by one, as those are that are too large for products of
+# pairs, which do not fit into the cache.
 _FEW = 6
 _KEPT, _IN_PART, _WHOLE = 0, 1, 2
 _AS_THEY_ARE, _FIRST_TURNED, _SECOND_TURNED = (False, False), (True, False), (False, True)
@@ -218,7 +219,7 @@ def _make_packed(
     for k in range(count):
         for j in range(m):
             mean[which[k], j] = matrix[k, j]
-    if count > _FEW:
+    if count > _FEW and size <= len(pairs):
         single_product(weights, pairs, _SECOND_TURNED, made, (count, n, size))
         for k in range(count):
             for j in range(size):

@@ -13,7 +13,9 @@ from buttress._arrays import Array, IntArray
 # would be right if the rest of the Gram matrix were diagonal.
 _REST = 0.3
 # Ranks of the models: as small as the penalty allows.
-_RANKS = (16, 32, 48, 64, 96)
+_RANKS = (16, 32, 48, 64, 96, 128, 192)
+# Rank up to which products of pairs are kept; larger models are made one by one.
+_PAIRED = 96
 # Of the subspace iteration: passes, and the share of vectors beyond the rank.
 _PASSES = 2
 _BEYOND = 0.125
@@ -26,8 +28,8 @@ class LowRank(NamedTuple):
     ----------
     factor : array of shape (n, m)
         B, by falling eigenvalue.
-    pairs : array of shape (m (m + 1) / 2, n)
-        Products ``B_ij B_ik``, k <= j, row by row of a triangle.
+    pairs : array of shape (t (t + 1) / 2, n)
+        Products ``B_ij B_ik``, k <= j < t, row by row of a triangle.
     ranks, next_value : arrays of shape (levels,)
         How many columns of B a model of each level takes, and the first eigenvalue it leaves.
     rest : array of shape (levels, n)
@@ -67,8 +69,10 @@ def leading_part(matrix: Array, rank: int) -> LowRank:
     factor = np.ascontiguousarray(basis.T @ turn)
     m = factor.shape[1]
     ranks = np.array([*(r for r in _RANKS if r < m), m])
-    columns, pairs = factor.T.copy(), np.empty((m * (m + 1) // 2, n), dtype=np.float32)
-    for j in range(m):
+    paired = min(m, _PAIRED)
+    columns = factor[:, :paired].T.copy()
+    pairs = np.empty((paired * (paired + 1) // 2, n), dtype=np.float32)
+    for j in range(paired):
         at = j * (j + 1) // 2
         np.multiply(columns[: j + 1], columns[j], out=pairs[at : at + j + 1])
     squares = np.cumsum(factor.astype(np.float64) ** 2, axis=1)

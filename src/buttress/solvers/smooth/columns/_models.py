@@ -122,7 +122,6 @@ class Room(NamedTuple):
 def empty_room(low_rank: LowRank, columns: int) -> Room:
     """Room for so many columns."""
     n, m = low_rank.factor.shape
-    triangle = m * (m + 1) // 2
     single = np.float32
     return Room(
         np.empty((columns, n), single),
@@ -137,7 +136,7 @@ def empty_room(low_rank: LowRank, columns: int) -> Room:
         np.empty(n + 3, dtype=np.int64),
         np.empty(n + 3, single),
         np.empty((max(columns, m), m), single),
-        np.empty((columns, triangle), single),
+        np.empty((columns, len(low_rank.pairs)), single),
     )
 
 

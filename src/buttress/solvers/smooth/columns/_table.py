@@ -9,8 +9,8 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import in_threads, one_blas_thread
-from buttress.solvers.smooth._newton_path import Found
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
+from buttress.solvers.smooth.paths import Paths
 
 # Every so many penalties are solved first; then those between them.
 _STRIDES = (6, 1)
@@ -30,7 +30,7 @@ _SLOPES = 1e-5
 # large and nearly equal tell slowly.
 _COMPARED = 1e-11
 # From a problem, penalties and where to start to solutions by Newton's method.
-Follow = Callable[[int, Array, "tuple[Array, float] | None"], Found]
+Follow = Callable[[int, Array, "tuple[Array, float] | None"], Paths]
 
 
 class Table:
@@ -66,16 +66,13 @@ class Table:
         self.refined: dict[tuple[int, int], Array] = {}  # coefficients in double precision
         self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
 
-    def fill(self, tol: float, n_threads: int) -> None:
-        """Solve everything; what did not converge says so.
-
-        The tolerance is that of Newton's method.
-        """
+    def fill(self, n_threads: int) -> None:
+        """Solve everything; what did not converge says so."""
         count = len(self.lambdas)
         grids = [np.array(sorted({*range(0, count, stride), count - 1})) for stride in _STRIDES]
         self._solve_coarse(grids[0])
         self._refine_unsolved()
-        self._follow_unsolved(tol, n_threads)
+        self._follow_unsolved(n_threads)
         for coarse, fine in pairwise(grids):
             self._solve_between(coarse, np.setdiff1d(fine, coarse))
         self._settle_rivals()
@@ -139,7 +136,7 @@ class Table:
         if isinstance(self.solver, KernelColumns):
             self._refine(self.solver, (self.iterations > 0) & ~self.converged)
 
-    def _follow_unsolved(self, tol: float, n_threads: int) -> None:
+    def _follow_unsolved(self, n_threads: int) -> None:
         """Newton's method for what is unsolved, so that what is between may start from it."""
         if not isinstance(self.solver, KernelColumns):
             return
@@ -147,7 +144,7 @@ class Table:
         unsolved = np.argwhere((self.iterations > 0) & ~self.converged)
         pairs = [(q, index) for q, index in unsolved.tolist() if index > 0]
 
-        def run(pair: tuple[int, int]) -> Found:
+        def run(pair: tuple[int, int]) -> Paths:
             q, index = pair
             start = self.coef[pair].astype(np.float64), float(self.intercept[pair])
             return self.follow(q, self.lambdas[index : index + 1], start)
@@ -156,13 +153,13 @@ class Table:
             everything = in_threads(run, pairs, n_threads)
         for pair, found in zip(pairs, everything, strict=True):
             q, index = pair
-            coef = found.coefs[0]
+            coef = found.coefs[0, 0]
             self.refined[pair], self.coef[pair] = coef, coef
-            self.intercept[pair] = found.intercepts[0]
+            self.intercept[pair] = found.intercept[0, 0]
             self.scores[pair] = self.solver.geometry.matrix @ coef
-            self.iterations[pair] += found.iterations[0]
+            self.iterations[pair] += found.iterations[0, 0]
             self.drift[pair] = self.error[pair] = 0.0
-            self.converged[pair] = found.residuals[0] <= tol
+            self.converged[pair] = found.converged[0, 0]
             if self.converged[pair] and self.tail[q] == len(self.lambdas) and self._beyond(*pair):
                 self._fill_tail(q, index + 1)
 

@@ -22,9 +22,10 @@ from buttress.solvers.smooth.paths import in_pool
 
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
 _COLUMN_SHARE = 1 / 4
-# Rank of the model of the Gram matrix: its cost grows more slowly than that of a product.
+# Ranks of the model of the Gram matrix: a larger one saves iterations, each of which is a product
+# (of 10 000 rows a third of the time), and its factor of order 256 is the largest for our loops.
 _LEAST_RANK = 96
-_LARGEST_RANK = 96
+_LARGEST_RANK = 256
 # Rows up to which refining columns takes longer in two threads than in one (7.6 ms in one, 11 to 14
 # in two at 460 rows; 9.4 and 7.3 at 2130).
 _INTERPRETED = 1000
@@ -51,10 +52,12 @@ class KernelColumns:
     ) -> None:
         self.size = n = Y.shape[1]
         matrix = geometry.matrix.astype(np.float32)
-        rank = min(n, max(_LEAST_RANK, n // 16), _LARGEST_RANK)
+        slots = len(Y) * len(lambdas)
+        # Models, a triangle and a square for every column, take no more room than the Gram matrix.
+        rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
         with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
-            low_rank = leading_part(matrix, rank)
-        self.models = empty_models(low_rank, len(Y) * len(lambdas))
+            low_rank = leading_part(matrix, min(n, rank))
+        self.models = empty_models(low_rank, slots)
         self.system = KernelSystem(
             matrix,
             low_rank,

@@ -10,12 +10,10 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
-from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth._newton_path import Found
 from buttress.solvers.smooth.columns._table import Follow, Table
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.geometry import Geometry
-from buttress.solvers.smooth.margins import tail_exponent
+from buttress.solvers.smooth.margins import straight_up_to_one, tail_exponent
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths, Refine
 
@@ -53,7 +51,7 @@ def batched(
             solver = FeatureColumns(geometry, smallest, weight, *common)
         follow = _follower(geometry, Y, omega, loss, fit_intercept, tol, max_iter)
         table = Table(solver, Y, omega, lambdas, tail_exponent(loss), answers, follow)
-        table.fill(tol, n_threads)
+        table.fill(n_threads)
     weights = [solver.in_geometry(found) for found in table.coef]
     for (q, index), row in table.refined.items():
         weights[q] = weights[q].astype(np.float64, copy=False)
@@ -74,15 +72,15 @@ def batched(
                 (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
             )
             found = follow(q, ladder, start).at(wanted)
-            weights[q][run], intercept[q, run] = found.coefs, found.intercepts
-            scores[q, run] = found.coefs @ geometry.matrix.T
-            converged[q, run] = found.residuals <= tol
-            iterations[q, run] += found.iterations
+            weights[q][run], intercept[q, run] = found.coefs[0], found.intercept[0]
+            scores[q, run] = found.scores_at(0)
+            converged[q, run] = found.converged[0]
+            iterations[q, run] += found.iterations[0]
 
     with one_blas_thread():
         in_threads(finish, range(n_problems), n_threads)
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
-    if fit_intercept and isinstance(loss, LeakyHockeyStick):
+    if fit_intercept and straight_up_to_one(loss):
         _centre_free_intercepts(geometry, Y, omega, lambdas, scores, intercept, interval)
     common_results = (np.array(weights), iterations, converged, "batched", geometry.matrix)
     paths = Paths(intercept, interval, *common_results, scores)
@@ -100,7 +98,7 @@ def _follower(
     tol: float,
     max_iter: int,
 ) -> Follow:
-    def follow(q: int, ladder: Array, start: tuple[Array, float] | None) -> Found:
+    def follow(q: int, ladder: Array, start: tuple[Array, float] | None) -> Paths:
         problem = (geometry, Y[q], omega[q], ladder, loss, fit_intercept, tol, max_iter, start)
         return newton(NewtonTask(*problem))
 
