@@ -42,6 +42,7 @@ def _ramp(dtype: Any) -> None:
     X, y = _rows(120, 4, dtype)
     for kernel in ("rbf", "linear"):
         RampClassifier(kernel=kernel).fit(X, y).predict(X)
+    RampClassifier().fit(*_rows(700, 4, dtype))  # more rows than one block of the solver
     RampClassifierCV(Cs=[0.1, 1.0]).fit(X, y)
 
 

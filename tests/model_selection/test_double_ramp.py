@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import DoubleRampClassifier, DoubleRampClassifierCV
-from buttress.metrics import reject_scorer
+from buttress.metrics import reject_risk, reject_scorer
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +86,26 @@ def test_a_coverage_can_be_asked_for(moons):
 def test_bad_parameters_are_named(moons, params, message):
     with pytest.raises(ValueError, match=message):
         DoubleRampClassifierCV(**params).fit(*moons)
+
+
+@pytest.mark.parametrize("d", [0.05, 0.3])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_along_the_penalties_are_those_of_exact_fits_from_nothing(d, classes, weighted):
+    X, y = make_classification(
+        240, 5, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.2, random_state=1
+    )
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y)) if weighted else None
+    folds = list(StratifiedKFold(3).split(X, y))
+    Cs = [0.1, 1.0, 10.0]
+    search = DoubleRampClassifierCV(d=d, Cs=Cs, gammas=[0.2], cv=folds)
+    search.fit(X, y, sample_weight=weight)
+    for k, (train, test) in enumerate(folds):
+        for C, found in zip(Cs, search.cv_results_[f"split{k}_test_score"], strict=True):
+            alone = DoubleRampClassifier(d=d, C=C, gamma=0.2, tol=1e-10)
+            inside, outside = (None, None) if weight is None else (weight[train], weight[test])
+            alone.fit(X[train], y[train], sample_weight=inside)
+            risk = reject_risk(
+                y[test], alone.predict(X[test]), alone.reject(X[test]), d, sample_weight=outside
+            )
+            assert found == pytest.approx(-risk, abs=1e-12)

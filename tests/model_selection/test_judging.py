@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -82,6 +84,44 @@ def test_candidates_that_cannot_win_are_dropped_and_yardsticks_are_not(data, fol
     assert not yardstick.dropped
     assert "after" in bad.dropped
     assert len(bad.rows) < len(y) == len(good.rows) == len(yardstick.rows)
+
+
+def test_threads_change_neither_who_is_dropped_nor_after_how_many_folds(data, folds):
+    X, y = data
+    worst = DummyClassifier(strategy="constant", constant="no")
+    models = {"bad": worst, "good": SVC(), "worse": worst, "poor": SVC(C=1e-3)}
+    alone, beside = (
+        judge(models, plain_rows(X), y, folds, measure=Measure(), jobs=jobs) for jobs in (1, 2)
+    )
+    for one, other in zip(alone, beside, strict=True):
+        assert (one.kind, one.dropped) == (other.kind, other.dropped)
+        np.testing.assert_array_equal(one.rows, other.rows)
+        np.testing.assert_array_equal(one.answers, other.answers)
+
+
+class Waiting(BaseEstimator, ClassifierMixin):
+    """A fit ends only when another one is under way with it."""
+
+    meeting = threading.Barrier(2, timeout=20)
+
+    def fit(self, X, y):
+        self.meeting.wait()
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def decision_function(self, X):
+        return np.zeros(len(X))
+
+
+def test_a_race_fits_the_next_fold_while_the_last_fit_of_one_runs(data, folds):
+    X, y = data
+    # three fits a fold in two threads: the third of one fold meets the first of the next
+    models = {"a": Waiting(), "b": Waiting(), "c": Waiting()}
+    found = judge(models, plain_rows(X), y, folds[:4], measure=Measure(), jobs=2)
+    assert [len(each.rows) for each in found] == 3 * [sum(len(test) for _, test in folds[:4])]
 
 
 def test_equal_candidates_all_run_to_the_end(data, folds):

@@ -118,6 +118,7 @@ def test_a_sample_is_stratified_sorted_and_seeded(moons):
 def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
     X, y = moons
     monkeypatch.setattr(planning, "SMALLEST_SAMPLE", 100)
+    monkeypatch.setattr(planning, "_FIRST_LOOK", 1.0)  # however cheap all rows are
     # on a busy machine it would learn that there is no time for all rows
     monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     rng = np.random.default_rng(0)
@@ -155,14 +156,30 @@ def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
     assert len(found.of("svc").rows) == len(y)
 
 
-def test_every_fold_is_tuned_when_there_is_time(moons):
+def test_every_fold_is_tuned_when_there_is_time(moons, monkeypatch):
     X, y = moons
+    monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     options = {"request": Request(folds=3), "measure": Measure(), "folds": 3, "jobs": 1}
     long = race(["leaky"], plain_rows(X), y, planner=planner(len(y)), **options)
     short = race(["leaky"], plain_rows(X), y, planner=planner(len(y), speed=1e4), **options)
     assert long.tuned_in_folds
     assert not short.tuned_in_folds
     assert len(short.rows) == len(y)
+
+
+def test_whether_folds_are_tuned_is_decided_by_what_the_search_took(moons, monkeypatch):
+    X, y = moons
+    options = {"request": Request(folds=3), "measure": Measure(), "folds": 3, "jobs": 1}
+    seen = Planner.observe
+    for took, tuned in ((1e-3, True), (1e3, False)):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Planner, "observe", lambda self, kind, rows, _, s=took: seen(self, kind, rows, s)
+            )
+            # whatever was expected before: that there is no time, and that there is
+            plan = planner(len(y), speed=1e4 if tuned else 1e-3)
+            found = race(["leaky"], plain_rows(X), y, planner=plan, **options)
+        assert found.tuned_in_folds is tuned
 
 
 # -- from a table to a model ---------------------------------------------------------------------
@@ -203,8 +220,9 @@ def test_the_wanted_coverage_is_kept(moons):
     assert 0.45 < found.judged.coverage < 0.85
 
 
-def test_a_lead_that_may_be_chance_is_called_so(moons):
+def test_a_lead_that_may_be_chance_is_called_so(moons, monkeypatch):
     X, y = moons
+    monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     table = Table({"a": X[:, 0], "b": X[:, 1]})
     plan = planner(len(y), folds=3, speed=1e3)
     found = choose_model(table, y, ["leaky", "ramp"], planner=plan, jobs=1)
@@ -221,3 +239,23 @@ def test_a_lead_that_may_be_chance_is_called_so(moons):
 def test_the_width_of_a_table_counts_categories():
     table = Table({"a": np.zeros(3), "b": np.array(["x", None, "y"], dtype=object)})
     assert encoded_width(table) == 3
+
+
+def test_a_first_sample_is_drawn_only_where_it_is_cheap_beside_the_last():
+    for rows in (500, 844, 1500, 2000):
+        plan = planner(rows)
+        sizes = plan.samples(KINDS)
+        costs = [plan.together(KINDS, size) for size in sizes]
+        assert sizes[-1] == rows
+        assert len(sizes) == 1 or costs[0] <= costs[1] / 4
+    assert len(planner(500).samples(KINDS)) == 1
+    assert len(planner(2000).samples(KINDS)) == 2
+
+
+def test_searches_that_may_take_long_are_begun_first():
+    plan = planner(900)
+    kinds = ["online", "ramp", "leaky"]
+    assert plan.longest_first(kinds, 900)[0] == "leaky"
+    # what was seen counts more than what might be
+    plan.observe("leaky", 400, 1e-3)
+    assert plan.longest_first(kinds, 900)[-1] == "leaky"

@@ -16,7 +16,7 @@ from buttress._threads import one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM, make_kernel
-from buttress.model_selection._folds import Fold, classification_folds
+from buttress.model_selection._folds import Fold, classification_folds, fold_kernels
 from buttress.model_selection._results import Metadata, Solved
 
 # Folds of hinge-shaped machines are asked for answers on held-out rows, not for digits: scores
@@ -78,7 +78,7 @@ class ExactSearch:
     def fold_scores(self, K: Array, fold: Fold, combinations: list[dict[str, Any]]) -> list[float]:
         """The score of every combination on one fold, each fitted by itself."""
         train, test = fold
-        inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        inner, outer = fold_kernels(K, fold)
         found = []
         for values in combinations:
             check_time()

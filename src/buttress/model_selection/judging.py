@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -193,21 +193,20 @@ def judge(
     fits = _Fits(candidates, encode, labels, folds, titles or {}, flip, seed)
     results: dict[str, list[Judged]] = {kind: [] for kind in candidates}
     dropped: dict[str, str] = {}
-    rounds = [[n] for n in range(len(folds))] if measure else [list(range(len(folds)))]
+    # Who is late once may be in time on the rows of another fold, unless it is a race.
+    stopped = dropped if measure is not None else {}
     steps = progress("comparing", len(candidates) * len(folds), verbose)
     with steps as advance, threadpool_limits(limits=1):
-        for numbers in rounds:
-            running = [kind for kind in candidates if kind not in dropped]
-            for kind, result in fits.run(running, numbers, jobs):
-                advance(1)
+        for place, (kind, result) in enumerate(fits.run(jobs, stopped), start=1):
+            advance(1)
+            if kind not in stopped:
                 if result is None:
                     done = f"{len(results[kind])} of {len(folds)} folds"
                     dropped[kind] = f"{LATE} after {done}"
                 else:
                     results[kind].append(result)
-            if measure is not None:
+            if measure is not None and place % len(candidates) == 0:
                 dropped |= _hopeless(results, dropped, measure, set(protected), len(folds))
-                advance(len(numbers) * (len(candidates) - len(running)))
     found = {kind: together(parts) for kind, parts in results.items() if parts}
     return [replace(each, dropped=dropped.get(kind, "")) for kind, each in found.items()]
 
@@ -227,28 +226,34 @@ class _Fits:
     ) -> None:
         self.candidates, self.labels, self.folds = candidates, labels, folds
         self.titles, self.flip = titles, flip
-        self.encoded = lru_cache(maxsize=None)(
-            lambda number: _encoded(encode, folds[number], seed, number)
-        )
+        self.encode, self.seed = encode, seed
+        self._encoded: dict[int, tuple[Any, Any, IntArray]] = {}
+        self._encoding = threading.Lock()
 
-    def run(
-        self, kinds: Sequence[str], numbers: Sequence[int], jobs: int
-    ) -> Iterator[tuple[str, Judged | None]]:
-        """The answers of every kind on the folds `numbers`; None where the time was over."""
-        for number in numbers:
-            self.encoded(number)
-        tasks = [(kind, number) for number in numbers for kind in kinds]
+    def run(self, jobs: int, stopped: Container[str]) -> Iterator[tuple[str, Judged | None]]:
+        """The answers of every kind, fold by fold; None where the time was over.
+
+        Nobody waits for a fold to end before the next begins: a kind that turns out to be
+        hopeless may have begun one more by then, whose answers are to be ignored. What is in
+        `stopped` when its turn comes is not fitted.
+        """
+        tasks = [(kind, number) for number in range(len(self.folds)) for kind in self.candidates]
+        results: Iterator[tuple[str, Judged | None]]
         if jobs == 1 or len(tasks) == 1:
-            yield from (self._one(*task) for task in tasks)
+            results = (self._one(*task, stopped) for task in tasks)
         else:
-            yield from Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
-                delayed(self._one)(*task) for task in tasks
+            results = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+                delayed(self._one)(*task, stopped) for task in tasks
             )
-        self.encoded.cache_clear()
+        for (_, number), result in zip(tasks, results, strict=True):
+            self._encoded.pop(number - 1, None)  # all that needed it are done
+            yield result
 
-    def _one(self, kind: str, number: int) -> tuple[str, Judged | None]:
+    def _one(self, kind: str, number: int, stopped: Container[str]) -> tuple[str, Judged | None]:
+        if kind in stopped:
+            return kind, None
         train, test = self.folds[number]
-        X_train, X_test, order = self.encoded(number)
+        X_train, X_test, order = self._rows_of(number)
         start = time.perf_counter()
         targets = self.labels[train]
         if self.flip is not None:
@@ -264,14 +269,14 @@ class _Fits:
         fold = np.full(len(test), number)
         return kind, replace(found, rows=np.asarray(test), fold=fold, seconds=seconds)
 
-
-def _encoded(
-    encode: Encode, fold: tuple[IntArray, IntArray], seed: int, number: int
-) -> tuple[Any, Any, IntArray]:
-    train, test = fold
-    order = np.random.default_rng([seed, number]).permutation(len(train))
-    X_train, X_test = encode(train[order], test)
-    return X_train, X_test, order
+    def _rows_of(self, number: int) -> tuple[Any, Any, IntArray]:
+        """The rows of a fold as the models take them, and the order of those to train with."""
+        with self._encoding:
+            if number not in self._encoded:
+                train, test = self.folds[number]
+                order = np.random.default_rng([self.seed, number]).permutation(len(train))
+                self._encoded[number] = (*self.encode(train[order], test), order)
+            return self._encoded[number]
 
 
 def plain_rows(X: Any) -> Encode:

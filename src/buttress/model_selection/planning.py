@@ -14,13 +14,16 @@ from buttress.model_selection.cost_model import (
     fit_seconds,
     machine_factor,
     search_seconds,
+    worst_seconds,
 )
 
 # Rows up to which an exact search may be tried at all: its Gram matrix and the copies made for
 # the folds take about 30 bytes per pair of rows, hence 750 MB.
 MOST_EXACT_ROWS = 5000
-# A sample this small says which kinds are hopeless, for a tenth of the cost at 1000 rows.
+# A sample this small says which kinds are hopeless. It is worth its time where it takes no more
+# than this share of the time for the larger one: about one kind of four is dropped by it.
 SMALLEST_SAMPLE = 400
+_FIRST_LOOK = 0.25
 # Rows beyond which a comparison changes no more which kind is best.
 _LAST_SAMPLE = 2000
 # Every fold is tuned anew when that takes no longer than this, unless a budget was given.
@@ -127,6 +130,20 @@ class Planner:
         factor = self._seen.get(kind, self.speed)
         return factor * search_seconds(kind, rows, self.size, self.folds)
 
+    def longest_first(self, kinds: Sequence[str], rows: int) -> list[str]:
+        """The order in which searches that run side by side are begun.
+
+        Nobody waits for a search that was begun early, so that what may take long is: the worst
+        case counts, or what is known from an earlier search.
+        """
+
+        def seconds(kind: str) -> float:
+            if kind in self._seen:
+                return self.search_seconds(kind, rows)
+            return self.speed * worst_seconds(kind, rows, self.size)
+
+        return sorted(kinds, key=seconds, reverse=True)
+
     def fit_seconds(self, kind: str, rows: int) -> float:
         """Wall time of one fit with known parameters on one core."""
         factor = self._seen.get(kind, self.speed)
@@ -164,7 +181,9 @@ class Planner:
             affordable = int(affordable * 0.9)
         if affordable < self.size.rows:
             affordable = max(min(affordable, _LAST_SAMPLE), min(SMALLEST_SAMPLE, most))
-        worthwhile = len(kinds) > 1 and affordable >= 2 * SMALLEST_SAMPLE
+        worthwhile = len(kinds) > 1 and (
+            self.together(kinds, SMALLEST_SAMPLE) <= _FIRST_LOOK * self.together(kinds, affordable)
+        )
         return [SMALLEST_SAMPLE, affordable] if worthwhile else [affordable]
 
     def tunes_in_folds(self, kinds: Sequence[str], rows: int) -> bool:

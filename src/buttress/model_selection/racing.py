@@ -175,15 +175,15 @@ class _Course:
         rows = sample_rows(self.labels, size, self.request.seed)
         asked = replace(self.request, folds=inner_folds(self.labels[rows], self.request.folds))
         known = Race([], {}, rows, {}, False) if before is None else before
-        nested = last and self.planner.tunes_in_folds(kinds, size)
         new = self._search(kinds, rows, asked)
         searches = known.searches | new
         searched_on = known.searched_on | dict.fromkeys(new, len(rows))
         able = {kind: searches[kind] for kind in kinds if kind in searches}
         if not able:
             return None
-        # A fold is not tuned anew where there was no time to tune once.
-        nested = nested and len(new) == len(able)
+        # A fold is not tuned anew where there was no time to tune once; how long that takes is
+        # known now.
+        nested = last and len(new) == len(able) and self.planner.tunes_in_folds(kinds, size)
         judged = self._judge(able, rows, nested, asked)
         finished = [each for each in judged if each.kind != YARDSTICK and not each.dropped]
         if not finished:
@@ -248,10 +248,11 @@ class _Course:
                 fitted.set_params(n_jobs=None)  # of the search, not of the model that is saved
             return kind, fitted, time.perf_counter() - start
 
-        by_cost = sorted(kinds, key=lambda kind: -planner.search_seconds(kind, len(rows)))
         found = {}
         with progress(f"searching, {len(rows)} rows", len(kinds), self.verbose) as advance:
-            for kind, fitted, seconds in _in_threads(run, by_cost, self.jobs):
+            for kind, fitted, seconds in _in_threads(
+                run, planner.longest_first(kinds, len(rows)), self.jobs
+            ):
                 if fitted is not None:
                     found[kind] = fitted
                     planner.observe(kind, len(rows), seconds)

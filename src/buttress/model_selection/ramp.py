@@ -18,7 +18,7 @@ from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
-from buttress.model_selection._folds import Fold
+from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
 from buttress.model_selection._results import Metadata
 from buttress.model_selection._search import SearchMixin
@@ -233,8 +233,9 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
     ) -> list[float]:
         """Every penalty starts from the one before it, every margin from its penalty's SVM."""
-        train, test = fold
-        inner = KernelMatrix(K[np.ix_(train, train)])
+        train = fold[0]
+        gram, outer = fold_kernels(K, fold)
+        inner = KernelMatrix(gram)
         weight = search.weight(train)
         coefs = np.empty((search.data.n_problems, len(combinations), len(train)))
         biases = np.empty(coefs.shape[:2])
@@ -253,7 +254,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                     if values["s"] != -np.inf:
                         found = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
                     coefs[p, k], biases[p, k] = found.c, found.b
-        return search.expansion_scores(K[np.ix_(test, train)], fold, combinations, coefs, biases)
+        return search.expansion_scores(outer, fold, combinations, coefs, biases)
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
         return ramp_candidates(self, *given)

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from buttress._arrays import Array
+from buttress._threads import one_blas_thread
+from buttress.classifiers import RampClassifier
 from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
@@ -60,9 +63,10 @@ def fit_report(
     rows = found.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
-    judged_labels = _search_of("ramp", found, encoded, labels[rows], request).suspects(
-        encoded, labels[rows], cv=folds
-    )
+    with one_blas_thread():  # threads take folds
+        judged_labels = _ramp_of(found, encoded, labels[rows], request).suspects(
+            encoded, labels[rows], cv=folds
+        )
     suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
     points = np.arange(len(rows))
     if len(points) > _MOST_POINTS:
@@ -180,24 +184,14 @@ def class_table(judged: Judged) -> ClassTable:
     )
 
 
-def _search_of(
-    kind: str, found: Race, encoded: Array, labels: NDArray[Any], request: Request
-) -> Any:
-    """A search of the race, or one made now when that kind took no part."""
-    if kind in found.searches and found.searched_on[kind] == len(labels):
-        return found.searches[kind]
-    if kind in found.searches:
-        # Dropped on a smaller sample: its parameters serve, its rows do not.
-        return replace_rows(found.searches[kind], encoded, labels)
-    plain = replace(request, class_weight=None, scoring=None)
-    return make_candidate(kind, plain).fit(encoded, labels)
-
-
-def replace_rows(search: Any, encoded: Array, labels: NDArray[Any]) -> Any:
-    """The choice of a search, fitted to other rows."""
-    from buttress.model_selection.candidates import settled
-
-    return settled(search).fit(encoded, labels)
+def _ramp_of(found: Race, encoded: Array, labels: NDArray[Any], request: Request) -> RampClassifier:
+    """What the race chose for the ramp classifier, on however many rows; searched now if not."""
+    search = found.searches.get("ramp")
+    if search is None:
+        plain = replace(request, class_weight=None, scoring=None)
+        search = make_candidate("ramp", plain).fit(encoded, labels)
+    chosen: RampClassifier = clone(search.best_estimator_)
+    return chosen.set_params(n_jobs=request.jobs)
 
 
 def _final_sentence(chosen: Chosen, n_rows: int) -> str:
