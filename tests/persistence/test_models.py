@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import buttress
 from buttress import losses
@@ -224,7 +225,9 @@ def test_without_skops_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"buttress\[export\]"):
-        buttress.save(SVC(), tmp_path / "model.skops")
+        buttress.save(DecisionTreeClassifier().fit(X, Y), tmp_path / "model.skops")
+    buttress.save(SVC().fit(X, Y), tmp_path / "model.skops")  # plain parts need none
+    buttress.load(tmp_path / "model.skops").predict(X)
 
 
 def test_the_comment_of_the_archive_is_where_zip_expects_it(saved):

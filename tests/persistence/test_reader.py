@@ -1,4 +1,4 @@
-"""Plain model files are read without skops, and what comes out is what skops makes of them."""
+"""Plain model files are read and written without skops, as skops would."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import Bunch
 
 import buttress
 from buttress.persistence._container import ModelFileError, seal
 from buttress.persistence._reader import NotPlain, read_plain
 from buttress.persistence._trusted import trusted_types
+from buttress.persistence._writer import write_plain
 from buttress.tables import TableClassifier
 
 skops_io = pytest.importorskip("skops.io")
@@ -74,11 +78,103 @@ def test_a_plain_model_is_what_skops_would_make_of_it(name):
     same(read_plain(data, trusted_types), expected)
 
 
+def schema_of(data):
+    """The schema of an archive; objects and members are numbered as they come."""
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    schema = json.loads(archive.read("schema.json"))
+    schema.pop("_skops_version", None)
+    numbers: dict[int, int] = {}
+
+    def numbered(node):
+        if isinstance(node, list):
+            return [numbered(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "file" in node and "__class__" in node:
+            node = node | {"file": np.load(io.BytesIO(archive.read(node["file"]))).tolist()}
+        if "__id__" in node:
+            node = node | {"__id__": numbers.setdefault(node["__id__"], len(numbers))}
+        return {key: numbered(value) for key, value in node.items()}
+
+    return numbered(schema)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_plain_model_is_written_as_skops_would(name):
+    model = MODELS[name]()
+    data = write_plain(model, trusted_types, zipfile.ZIP_DEFLATED)
+    assert schema_of(data) == schema_of(skops_io.dumps(model))
+    same(read_plain(data, trusted_types), read_plain(skops_io.dumps(model), trusted_types))
+    again = write_plain(model, trusted_types, zipfile.ZIP_STORED)
+    members = [zipfile.ZipFile(io.BytesIO(each)) for each in (data, again)]
+    assert members[0].namelist() == members[1].namelist()
+    for member in members[0].namelist():
+        assert members[0].read(member) == members[1].read(member)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, 2.5, None, True, "x"], 3: (), 0.5: float("nan")},
+        np.array([["a", None], [2, 3.5]], dtype=object),
+        [np.float32(1.5), np.int8(3), np.bool_(True), np.str_("ä"), np.dtype("<f4")],
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        SVC(class_weight={0: 1.0}),
+    ],
+)
+def test_plain_values_are_written_as_skops_would(value):
+    assert schema_of(write_plain(value, trusted_types, zipfile.ZIP_STORED)) == schema_of(
+        skops_io.dumps(value)
+    )
+
+
+class Odd(buttress.RampClassifier):
+    """Made anew by a function of its own."""
+
+    def __reduce__(self):
+        return (type(self), ())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1, 2},
+        {True: 1},
+        {np.int64(1): 2},
+        np.ma.masked_array([1, 2], [0, 1]),
+        np.zeros(2, dtype=[("a", float)]),
+        np.sum,
+        np.random.default_rng(0),
+        int,
+        b"x",
+        OrderedDict(a=1),
+        DecisionTreeClassifier().fit(X, Y),
+        Odd(),
+        Bunch(a=1),
+        io.StringIO(),
+    ],
+)
+def test_what_is_not_plain_is_not_written_here(value):
+    with pytest.raises(NotPlain):
+        write_plain([value], trusted_types, zipfile.ZIP_STORED)
+
+
+@pytest.mark.long
+def test_a_command_that_saves_does_not_import_skops(tmp_path):
+    code = (
+        "import sys, buttress; X = [[0.0], [1.0], [0.2], [0.9]];"
+        "buttress.save(buttress.RampClassifier().fit(X, [0, 1, 0, 1]), sys.argv[1]);"
+        "sys.exit('skops' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path / "m.skops"]).returncode == 0
+
+
 def test_what_is_shared_stays_shared():
     shared = np.arange(3.0)
-    data = skops_io.dumps([shared, {"a": shared}])
-    found = read_plain(data, trusted_types)
-    assert found[0] is found[1]["a"]
+    value = [shared, {"a": shared}]
+    for data in (skops_io.dumps(value), write_plain(value, trusted_types, zipfile.ZIP_STORED)):
+        found = read_plain(data, trusted_types)
+        assert found[0] is found[1]["a"]
 
 
 def test_other_parts_are_left_to_skops(tmp_path):
@@ -152,6 +248,7 @@ def test_a_malformed_file_is_one_clear_error(change, tmp_path):
         buttress.load(tmp_path / "m.skops")
 
 
+@pytest.mark.long
 def test_a_prediction_imports_neither_skops_nor_what_it_drags_along(tmp_path):
     model = TableClassifier(buttress.RampClassifier(), target="t").fit(table(), WORDS)
     buttress.save(model, tmp_path / "m.skops")

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-# The version of the format that is read here.
-_PROTOCOL = 2
-_KEYS: dict[str, Callable[[str], Any]] = {
+# The version of the format that is read here, and written by `_writer`.
+PROTOCOL = 2
+# Types that the keys of a dictionary may have.
+KEYS: dict[str, Callable[[str], Any]] = {
     "builtins.str": str,
     "builtins.int": int,
     "builtins.float": float,
@@ -48,7 +49,7 @@ def read_plain(data: bytes, trusted: Callable[[list[str]], frozenset[str]]) -> A
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         schema = json.loads(archive.read("schema.json"))
-        if schema.get("protocol") != _PROTOCOL:
+        if schema.get("protocol") != PROTOCOL:
             raise NotPlain
         named = _types(schema)
         if not named <= trusted(sorted(named)):
@@ -81,7 +82,7 @@ _PARTS = {
     "ListNode": {"builtins.list"},
     "TupleNode": {"builtins.tuple"},
     "JsonNode": {"builtins.str"},
-    "TypeNode": set(_KEYS),
+    "TypeNode": set(KEYS),
     "DTypeNode": {"numpy.dtype"},
     "NdArrayNode": {"numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in _SCALARS)},
 }
@@ -117,7 +118,7 @@ class _Reader:
         return json.loads(node["content"])
 
     def _TypeNode(self, node: dict[str, Any]) -> Any:
-        return _KEYS[_name(node)]
+        return KEYS[_name(node)]
 
     def _DTypeNode(self, node: dict[str, Any]) -> Any:
         # an empty array of that type stands for it

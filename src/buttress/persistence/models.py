@@ -15,13 +15,15 @@ from buttress.persistence._limits import TooLarge, check_archive
 from buttress.persistence._reader import NotPlain, read_plain
 from buttress.persistence._sound import check_structures
 from buttress.persistence._trusted import trusted_types
+from buttress.persistence._writer import write_plain
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted model to a file.
 
-    Needs skops (extra ``export``). The file is written beside `path` and renamed, so an
-    interrupted call leaves the old file or none.
+    Needs skops (extra ``export``) for models that hold more than estimators, numbers, text and
+    arrays, such as trees. The file is written beside `path` and renamed, so an interrupted call
+    leaves the old file or none.
 
     Parameters
     ----------
@@ -47,21 +49,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> load(file).predict([[0.9]])
     array(['yes'], dtype='<U3')
     """
-    skops_io = _import_skops()
     what = f"{type(model).__name__} cannot be saved"
     if hasattr(model, "_skl_callbacks"):  # those who watched the fit are no part of the model
         model = copy.copy(model)
         del model._skl_callbacks
     try:
-        archive = skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED)
+        archive = _packed(model, zipfile.ZIP_DEFLATED, what)
         try:
             check_archive(archive)
         except TooLarge:
-            archive = skops_io.dumps(model, compression=zipfile.ZIP_STORED)
+            archive = _packed(model, zipfile.ZIP_STORED, what)
             check_archive(archive)
+    except (ModelFileError, ImportError):
+        raise
     except Exception as error:
         raise ModelFileError(f"{what}: {error}") from error
-    _refuse_foreign_types(skops_io, archive, what)
     with replacing(path) as file:
         file.write(seal(archive))
 
@@ -130,6 +132,17 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
             f"{path}: the file is malformed ({type(error).__name__}: {error})"
         ) from None
     return model, description | {"bytes": len(data), "sha256": data[-64:].decode()}
+
+
+def _packed(model: Any, compression: int, what: str) -> bytes:
+    """The archive of a model, by skops where it holds more than plain parts."""
+    try:
+        return write_plain(model, trusted_types, compression)
+    except NotPlain:
+        skops_io = _import_skops()
+        archive: bytes = skops_io.dumps(model, compression=compression)
+        _refuse_foreign_types(skops_io, archive, what)
+        return archive
 
 
 def _unpacked(data: bytes, name: str) -> Any:
