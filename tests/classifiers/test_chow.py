@@ -108,6 +108,7 @@ def test_works_with_searches_pipelines_and_fitted_models():
     assert (model.predict(X) == ready.predict(X)).all()
 
 
+@pytest.mark.long
 def test_coverage_is_held_over_many_draws():
     coverage = []
     for seed in range(60):

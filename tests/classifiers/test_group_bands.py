@@ -52,6 +52,7 @@ def test_every_group_has_its_coverage():
     assert np.abs(np.mean(shares, axis=0) - 0.7).max() < 0.04
 
 
+@pytest.mark.long
 def test_every_group_has_its_promise():
     broken, coverage = 0, []
     X_new, y_new, groups_new = two_groups(20000, 10**6)

@@ -31,6 +31,7 @@ def uneven(n, seed):
     return rng.normal(size=(n, 2)) + centres[y], y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_class", [False, True])
 def test_coverage_holds_over_draws(by_class):
     hits, sizes = [], []

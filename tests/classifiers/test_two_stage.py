@@ -30,7 +30,9 @@ class Stubborn(ClassifierMixin, BaseEstimator):
         return np.full((len(X), 2), 0.5)
 
 
-@parametrize_with_checks([TwoStageRejector(LogisticRegression(), random_state=0)])
+@parametrize_with_checks(
+    [TwoStageRejector(LogisticRegression(), Cs=[0.5, 2.0], cv=2, random_state=0)]
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -82,6 +84,7 @@ def test_more_classes_and_predictors_without_probabilities():
     assert 0.0 < model.reject(X).mean() < 0.6
 
 
+@pytest.mark.long
 def test_a_coverage_and_a_promised_error():
     rates, broken = [], 0
     for seed in range(6):

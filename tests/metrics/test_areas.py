@@ -75,6 +75,7 @@ def test_the_excess_is_zero_for_the_ideal_and_one_for_no_ranking(curve):
         excess_area(y, pred, pred, curve="roc")
 
 
+@pytest.mark.long
 def test_intervals_cover_about_as_often_as_they_say():
     y, pred, score = sample(200_000, 0)
     truth = {
@@ -142,3 +143,55 @@ def test_wrong_arguments_are_named():
         selective_risk(y, pred, score, 0.0)
     with pytest.raises(ValueError, match=r"confidence=1\.5"):
         area_under_risk_coverage(y, pred, score, confidence=1.5)
+
+
+def error_rate(y, pred, *, sample_weight=None):
+    return np.average(y != pred, weights=sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("second", "options", "message"),
+    [
+        (([0, 1, 0], [0, 1, 0]), {}, "first has 4 rows and second 3"),
+        (([0, 1, 0, 1], [0, 1, 0]), {}, "second 4, 3"),
+        (([], []), {}, "second 0"),
+        (([0, 1, 0, 1], [0, 1, 0, 1]), {"n_resamples": 0}, "n_resamples=0"),
+        (([0, 1, 0, 1], [0, 1, 0, 1]), {"n_resamples": 2.5}, "n_resamples=2.5"),
+    ],
+)
+def test_a_paired_test_of_other_rows_or_no_resamples_is_refused(second, options, message):
+    y = np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match=message):
+        paired_difference(error_rate, (y, 1 - y), tuple(map(np.array, second)), **options)
+
+
+def test_a_metric_that_is_not_a_number_is_no_evidence():
+    y = np.array([0, 1] * 10)
+
+    def sometimes(y, pred, *, sample_weight=None):
+        return np.nan if sample_weight[0] == 0 else error_rate(y, pred, sample_weight=sample_weight)
+
+    found = paired_difference(sometimes, (y, y), (y, y))
+    assert found == (0.0, 0.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="NaN on every resample"):
+        paired_difference(lambda y, pred, *, sample_weight: np.nan, (y, y), (y, 1 - y))
+
+
+@pytest.mark.parametrize("n", [40, 150])
+def test_the_paired_test_agrees_with_mcnemar_s(n):
+    """Over draws without a difference both reject about as often, and mostly the same draws."""
+    from scipy.stats import binomtest
+
+    rng = np.random.default_rng(n)
+    ours, exact = [], []
+    for _ in range(100):
+        wrong = rng.uniform(size=(2, n)) < 0.2
+        y = np.zeros(n, dtype=int)
+        ours.append(paired_difference(error_rate, (y, wrong[0]), (y, wrong[1]), n_resamples=200))
+        split = [int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum())]
+        exact.append(binomtest(split[0], max(sum(split), 1)).pvalue if sum(split) else 1.0)
+    p_values = np.array([each.p_value for each in ours])
+    inside = np.mean([each.low <= 0 <= each.high for each in ours])
+    assert 0.88 <= inside <= 1.0  # 95 % of a hundred, give or take three deviations
+    assert np.mean((p_values < 0.05) == (np.array(exact) < 0.05)) >= 0.9
+    assert np.corrcoef(p_values, exact)[0, 1] > 0.95

@@ -208,6 +208,7 @@ def test_rates_that_are_drawn_enter_by_their_mean_p_value():
     assert some.true_error_bound(0, counts, 0.1) == 0.0
 
 
+@pytest.mark.long
 def test_the_promise_is_kept_when_the_rate_is_uncertain():
     broken, coverage = [], []
     for seed in range(60):

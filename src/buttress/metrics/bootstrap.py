@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ def bootstrap_estimate(
     weight = row_weights(sample_weight, n)
     drawn = _resampled(metric, weight, n_resamples, random_state)
     tail = 0.5 * (1.0 - checked_confidence(confidence))
-    low, high = np.nanquantile(drawn, [tail, 1.0 - tail])
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
     return Estimate(metric(weight), float(low), float(high))
 
 
@@ -125,7 +126,8 @@ def paired_difference(
     -------
     PairedDifference
         Value of the first minus value of the second, the percentile interval, and the two-sided
-        bootstrap p-value of no difference (no smaller than ``2 / (n_resamples + 1)``).
+        bootstrap p-value of no difference (no smaller than ``2 / (n_resamples + 1)``). Resamples
+        on which the metric is NaN are left out of both.
 
     Notes
     -----
@@ -144,14 +146,14 @@ def paired_difference(
     >>> test.value < 0, test.p_value < 0.01
     (True, True)
     """
-    n = len(first[0])
+    n = _same_rows(first, second)
     weight = row_weights(sample_weight, n)
 
     formula = RANKED.get(metric)
     if formula is None:
 
         def difference(w: Array) -> float:
-            return metric(*first, sample_weight=w) - metric(*second, sample_weight=w)
+            return float(metric(*first, sample_weight=w) - metric(*second, sample_weight=w))
 
     else:
         ranked = [RankedRows.of(*arguments) for arguments in (first, second)]
@@ -161,15 +163,32 @@ def paired_difference(
 
     drawn = _resampled(difference, weight, n_resamples, random_state)
     tail = 0.5 * (1.0 - checked_confidence(confidence))
-    low, high = np.nanquantile(drawn, [tail, 1.0 - tail])
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
     side = 1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-    p_value = min(1.0, 2.0 * side / (n_resamples + 1))
+    p_value = min(1.0, 2.0 * side / (len(drawn) + 1))
     return PairedDifference(difference(weight), float(low), float(high), p_value)
+
+
+def _same_rows(first: tuple[Any, ...], second: tuple[Any, ...]) -> int:
+    """The number of rows that two classifiers were judged on, which must be the same."""
+    sizes = [[len(np.asarray(each)) for each in side if np.ndim(each)] for side in (first, second)]
+    if not sizes[0] or not sizes[1] or len({*sizes[0], *sizes[1]}) > 1 or not sizes[0][0]:
+        raise ValueError(
+            f"first has {_counted(sizes[0])} rows and second {_counted(sizes[1])}: expected the "
+            "same rows, at least one, for both classifiers"
+        )
+    return sizes[0][0]
+
+
+def _counted(sizes: list[int]) -> str:
+    return ", ".join(map(str, dict.fromkeys(sizes))) or "no"
 
 
 def _resampled(
     metric: Callable[[Array], float], weight: Array, n_resamples: int, random_state: Any
 ) -> Array:
+    if not isinstance(n_resamples, Integral) or n_resamples < 1:
+        raise ValueError(f"n_resamples={n_resamples!r} is not accepted: expected a number from 1.")
     rng = check_random_state(random_state)
     n = len(weight)
     found = []
@@ -177,4 +196,8 @@ def _resampled(
         drawn = weight * np.bincount(rng.randint(n, size=n), minlength=n)
         if drawn.any():
             found.append(metric(drawn))
-    return np.array(found)
+    values = np.array(found, dtype=np.float64)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        raise ValueError("the metric is NaN on every resample of the rows: there is no interval.")
+    return values

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -216,8 +217,8 @@ def share_estimate(hit: BoolArray, confidence: float) -> Estimate:
 def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outcome:
     if rejected is None:
         rejected = np.ma.getmaskarray(pred) if isinstance(pred, np.ma.MaskedArray) else None
-    y = column_or_1d(y)
-    pred = column_or_1d(np.ma.getdata(pred) if isinstance(pred, np.ma.MaskedArray) else pred)
+    y = _column(y)
+    pred = _column(np.ma.getdata(pred) if isinstance(pred, np.ma.MaskedArray) else pred)
     rejected = np.zeros(len(pred), dtype=bool) if rejected is None else _booleans(rejected)
     check_consistent_length(y, pred, rejected)
     answered = ~rejected
@@ -230,13 +231,20 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
     return _Outcome(wrong, rejected, row_weights(sample_weight, len(y)))
 
 
+def _column(values: Any) -> NDArray[Any]:
+    """`column_or_1d`, whose questions take longer than a risk, for what is not one already."""
+    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind != "c"
+    column: NDArray[Any] = values if plain else column_or_1d(values)
+    return column
+
+
 def _are_text(labels: Any) -> bool:
     """Whether labels are strings, whatever the type of their array."""
     return labels.dtype.kind in "US" or isinstance(labels[0], str)
 
 
 def _booleans(rejected: Any) -> BoolArray:
-    values = column_or_1d(rejected)
+    values = _column(rejected)
     if values.dtype != bool and not np.isin(values, (0, 1)).all():
         raise ValueError("rejected must hold booleans: True where the row has no answer.")
     if len(values) == 0:
@@ -247,7 +255,7 @@ def _booleans(rejected: Any) -> BoolArray:
 def row_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+    weight = np.asarray(_column(sample_weight), dtype=np.float64)
     if len(weight) != n:
         raise ValueError(f"sample_weight has {len(weight)} entries, expected {n}: one per row.")
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):

@@ -36,6 +36,7 @@ def test_the_share_of_answers_obeys_its_bound_whatever_the_confidences(target):
         assert tracker.n_answered == (~refused).sum()
 
 
+@pytest.mark.long
 def test_the_error_among_the_answers_obeys_its_bound():
     rng = np.random.default_rng(1)
     n, target = 20000, 0.1
@@ -116,6 +117,7 @@ def test_a_cost_is_chows_rule():
     assert tracker.width == pytest.approx(0.6, abs=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_keeps_its_coverage_under_drift(learner):
     X, y = drifting(3000)
@@ -132,6 +134,7 @@ def test_every_learner_keeps_its_coverage_under_drift(learner):
     assert (model.predict_or_reject(X[:50], reject_label=-1)[rejected] == -1).all()
 
 
+@pytest.mark.long
 def test_an_error_and_a_cost_in_a_stream():
     X, y = drifting(6000, seed=1)
     model = KernelPegasos(gamma=1.0, budget=60, target_risk=0.1)

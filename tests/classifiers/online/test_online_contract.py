@@ -192,6 +192,7 @@ def test_scikit_learn_accepts_the_files_learner() -> None:
     check_estimator(Own())
 
 
+@pytest.mark.long
 def test_a_file_makes_nobody_import_a_learner(tmp_path: Path) -> None:
     pytest.importorskip("skops.io")
     X, y = stream(60)
