@@ -7,6 +7,7 @@ intercept and ends its steps at a looser tolerance than LIBSVM, so its times are
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import types
@@ -48,5 +49,10 @@ def search(X: Any, y: Any, gamma: float, penalties: int, folds: int = 5) -> Any:
         min_lambda=f"{smallest:.12f}",
         max_lambda="1.0",
     )
-    machine.train()
-    return machine.select()
+    cores = os.sched_getaffinity(0)
+    try:
+        machine.train()
+        return machine.select()
+    finally:
+        # It binds the calling thread to one core, and with it all threads that are started later.
+        os.sched_setaffinity(0, cores)
