@@ -129,6 +129,27 @@ def test_ctrl_c_while_modules_are_imported_is_said_in_one_line(module, tmp_path)
     assert done.stderr == b"buttress: interrupted; no output file was changed\n"
 
 
+def test_ctrl_c_in_a_callback_of_c_code_is_not_forgotten(tmp_path):
+    code = (
+        "import ctypes, os, signal, sys, time\n"
+        "import buttress.cli as cli\n"
+        "@ctypes.CFUNCTYPE(None)\n"
+        "def press():\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'buttress.cli.fit':\n"
+        "            press()\n"
+        "            time.sleep(60)\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "sys.exit(cli.main())\n"
+    )
+    words = ["fit", "nope.csv", "-t", "y"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == b"buttress: interrupted; no output file was changed\n"
+
+
 def test_ctrl_c_at_the_interpreters_end_changes_nothing(tmp_path):
     code = (
         "import atexit, os, signal, sys\n"

@@ -7,14 +7,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from buttress._files import published, remove_unfinished
 
 # Seconds that the program has to end by itself; a compiled loop that runs longer is not waited for.
 _PATIENCE = 1.2
+# Seconds after which it is told again what C code could not pass on to its caller.
+_AGAIN = 0.01
 # New objects after which the youngest are looked through for garbage; Python's own is 700.
 _BETWEEN_COLLECTIONS = 50_000
 
@@ -104,11 +107,14 @@ def _ending_soon() -> Iterator[None]:
 
     threading.Thread(target=watch, daemon=True, name="buttress-interrupt").start()
     signal.signal(signal.SIGINT, _press)
+    report = sys.unraisablehook
+    sys.unraisablehook = partial(_press_again, report)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         finished.set()
+        sys.unraisablehook = report
         signal.set_wakeup_fd(before)
         with suppress(OSError):
             os.close(writing)
@@ -117,6 +123,17 @@ def _ending_soon() -> Iterator[None]:
 def _press(number: int, frame: Any) -> None:
     _pressed.set()
     raise KeyboardInterrupt
+
+
+def _press_again(report: Callable[[Any], Any], lost: Any) -> None:
+    """Called with an exception that ended in C code: in a finaliser, or a compiler's callback.
+
+    Ctrl-C there would be printed as an error of that code, and forgotten.
+    """
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        threading.Timer(_AGAIN, signal.raise_signal, [signal.SIGINT]).start()
+    else:
+        report(lost)
 
 
 def leave(message: str, code: int) -> None:
