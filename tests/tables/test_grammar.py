@@ -140,6 +140,22 @@ def test_labels_come_back_exactly_as_they_are_written(tmp_path, kind, labels, ex
     assert model.predict(table).tolist() == expected
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_blanks_in_a_string_are_part_of_the_label(tmp_path, kind):
+    labels = [" x", "x", "x "]
+    path = tmp_path / f"a.{kind}"
+    if kind == "jsonl":
+        rows = [json.dumps({"a": i, "y": y}) + "\n" for i, y in enumerate(labels)]
+        path.write_text("".join(rows))
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as parquet
+
+        column = pyarrow.array(labels).dictionary_encode()
+        parquet.write_table(pyarrow.table({"a": [0, 1, 2], "y": column}), path)
+    assert read_table(path, target="y")["y"].tolist() == labels
+
+
 def test_json_lines_and_csv_give_the_same_table(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,c\n1.5,x,\n,y,3\n2,,4\n")
     lines = ['{"a": 1.5, "b": "x", "c": null}', "", '{"b": "y", "c": 3}', '{"a": "2", "c": 4}']

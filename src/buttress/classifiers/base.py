@@ -28,8 +28,9 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Test rows against support vectors are formed in blocks of about this many entries (64 MB).
 _BLOCK_ENTRIES = 8_000_000
-# A certificate larger than this, relative to the objective, certifies nothing.
-_WORTHLESS = 1e-3
+# Certificates that rounding may hold up at, relative to the objective: a solver that stops there
+# has done what a number of this precision can hold. What is larger has stopped short.
+_ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -254,8 +255,8 @@ class BaseKernelClassifier(BaseMarginClassifier):
         objectives = np.array([solution.objective for solution in solutions])
         self.objective_ = float(objectives[0]) if len(objectives) == 1 else objectives
         self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
-        # A solver that stops where rounding hides further progress calls that converged.
-        certified = gaps <= max(self.tol, _WORTHLESS) * (1.0 + np.abs(objectives))
+        accepted = max(self.tol, _ROUNDING[self.intercept_.dtype])
+        certified = gaps <= accepted * (1.0 + np.abs(objectives))
         if not (certified.all() and all(solution.converged for solution in solutions)):
             warn_not_converged(self, kind, float(gaps.max()))
 

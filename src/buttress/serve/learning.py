@@ -21,7 +21,7 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.serve.errors import RequestError
 from buttress.serve.model import ServedModel
-from buttress.tables.table import text_of
+from buttress.tables.table import label_text
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -220,7 +220,7 @@ class LearningModel:
         self.every = every
         self.base = served.version
         self.log = LearnLog(folder, served.about.get("sha256", served.version))
-        self._labels = {text_of(label): label for label in learner.classes_.tolist()}
+        self._labels = {label_text(label): label for label in learner.classes_.tolist()}
         self._since = 0
         self.seq = self._restore()
         self._tell_version()
@@ -244,7 +244,7 @@ class LearningModel:
 
     def label(self, value: Any, number: int) -> Any:
         """A label of a request as the learner knows it."""
-        known = None if isinstance(value, (list, dict)) or value is None else text_of(value)
+        known = None if isinstance(value, (list, dict)) or value is None else label_text(value)
         if known not in self._labels:
             raise RequestError(
                 f"row {number}: the label {str(value)[:60]!r} is none of the model's classes"

@@ -99,9 +99,10 @@ def _column(path: Path, pyarrow: Any, name: str, values: Any) -> NDArray[Any]:
 
 
 def _labels(path: Path, pyarrow: Any, name: str, values: Any) -> NDArray[Any]:
-    """Whole numbers as int, however large; everything else as its text."""
-    kind = values.type.value_type if pyarrow.types.is_dictionary(values.type) else values.type
-    if pyarrow.types.is_integer(kind):
+    """Whole numbers as int, however large; everything else as its text, blanks included."""
+    types = pyarrow.types
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
         return objects(values.to_pylist())
     column = _column(path, pyarrow, name, values)
     if column.dtype.kind != "f":

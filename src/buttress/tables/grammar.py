@@ -283,8 +283,11 @@ class _Digits(str):
 
 
 def field_label(cell: str) -> int | str:
-    """The label of a field: the string of a JSON line stays text, digits follow `to_label`."""
-    return to_label(cell) if isinstance(cell, _Digits) else cell.strip()
+    """The label of a field: a string of a JSON line as it is, digits follow `to_label`.
+
+    Blanks in a string are part of it; those around a cell of CSV are how the line is set.
+    """
+    return to_label(cell) if isinstance(cell, _Digits) else cell
 
 
 def _refuse_escapes(text: Any) -> None:

@@ -201,10 +201,15 @@ def as_text(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def text_of(value: Any) -> str:
-    """How a value is written in a file."""
+    """How a value is written in a file, without blanks around it."""
+    return label_text(value).strip()
+
+
+def label_text(value: Any) -> str:
+    """How a label is written in a file: blanks are part of it."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip()
+    return str(value)
 
 
 def _as_matrix(data: Any) -> NDArray[Any]:
