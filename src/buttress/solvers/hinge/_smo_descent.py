@@ -22,6 +22,8 @@ _CACHED = 1500
 # the margins, is down to `_NEAR`, because by then most free variables are known.
 _TIGHT = 1e-5
 _NEAR = 1e-3
+# Microseconds of a bound met by a Newton step, for every pair of free variables.
+_PER_BOUND = 8e-5
 # Microseconds of a block besides its pair steps.
 _PER_BLOCK = 100.0
 
@@ -64,8 +66,8 @@ class Descent:
             polish = tight and since_newton > 0 and seen.worst <= max(near, target)
             if polish or (seen.worst > target and since_newton > pause):
                 since_newton = 0
-                moved, solves = self._newton(state, seen.free)
-                self.spent += newton * solves
+                moved, took = self._newton(state, seen.free)
+                self.spent += took
                 if moved:
                     seen = problem.survey(state)
                 near = min(near, 0.01 * seen.worst)
@@ -85,32 +87,34 @@ class Descent:
 
     def _times(self, n_free: int) -> tuple[float, float]:
         """Microseconds of a Newton step and of a pair step, as measured."""
-        newton = 150.0 + 2e-3 * n_free**2 + 1.7e-5 * n_free**3
+        newton = 50.0 + 3e-3 * n_free**2 + 8e-6 * n_free**3
         rows = min(max(_BLOCK, 1.25 * n_free), self.problem.K.n)
         # rows of a large block come from memory, not from the cache
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.terms.layers)
         return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
+    def _newton(self, state: State, free: IntArray) -> tuple[bool, float]:
         """Minimise over the free variables at once; False when there are too many or none.
 
-        Also the number of linear systems that it took.
+        Also the work in microseconds.
         """
         problem = self.problem
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
-            return False, 0
+            return False, 0.0
         rows = problem.row[free]
         K = (self.terms.kernel or problem.K).submatrix(rows)
-        step, solves = newton_step(
+        found = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
         )  # fmt: skip
-        if step is None:
-            return False, solves
-        state.b[free] += step
+        newton, _ = self._times(len(free))
+        took = found.factors * newton + found.bounds * (1.0 + _PER_BOUND * len(free) ** 2)
+        if found.step is None:
+            return False, took
+        state.b[free] += found.step
         np.clip(state.b, problem.lower, problem.upper, out=state.b)
         problem.refresh(state)
-        return True, solves
+        return True, took
 
     # -- blocks ----------------------------------------------------------------------------
 
