@@ -23,9 +23,11 @@ from buttress.solvers.boxqp._sums_points import PointSpace
 # Complementarity below this part of the objective is rounding.
 _GAP = 1e-14
 _RESIDUAL = 1e-12
-# A step this short, or so many in a row without a smaller complementarity, end the search.
+# A step this short, or so many in a row without a smaller complementarity, end the search; fewer
+# where it is so small already, relative to the objective, that rounding is to blame.
 _SHORTEST = 1e-9
 _PATIENCE = 5
+_NEAR_THE_END, _LAST_PATIENCE = 1e-9, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,8 @@ class _Search:
             else:
                 waited += 1
             size = 0.5 * self.space.square(w) + abs(float(self.q @ self._b(s, t)))
-            if total <= _GAP * size or waited > _PATIENCE or not step.factorise():
+            patience = _PATIENCE if smallest > _NEAR_THE_END * size else _LAST_PATIENCE
+            if total <= _GAP * size or waited > patience or not step.factorise():
                 break
             n_iter += 1
             change = step.corrected(gap)
@@ -229,9 +232,6 @@ class _NewtonStep:
 
 def _longest(*pairs: tuple[Array, Array]) -> float:
     """The longest step that keeps every first entry non-negative along its second."""
-    longest = np.inf
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((-value[falling] / change[falling]).min()))
-    return longest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fastest = min(float(np.fmin.reduce(change / value)) for value, change in pairs)
+    return -1.0 / fastest if fastest < 0.0 else np.inf

@@ -354,18 +354,17 @@ class _MirroredRows(KernelMatrix):
         """Whether there are `points`."""
         return self.rows.factorable
 
-    @property
-    def known_rank(self) -> int | None:
+    def known_rank(self, accuracy: float = 0.0) -> int | None:
         """That of the rows: mirror images add no dimension."""
-        return self.rows.known_rank
+        return self.rows.known_rank(accuracy)
 
-    def rank(self) -> int:
+    def rank(self, accuracy: float = 0.0) -> int:
         """That of the rows."""
-        return self.rows.rank()
+        return self.rows.rank(accuracy)
 
-    def points(self) -> Array | None:
+    def points(self, accuracy: float = 0.0) -> Array | None:
         """Points of the rows and their mirror images."""
-        points = self.rows.points()
+        points = self.rows.points(accuracy)
         return None if points is None else np.vstack([points, -points])
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:

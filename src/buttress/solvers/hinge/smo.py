@@ -188,9 +188,10 @@ def solve_in_box(
     if problem.rough:
         steps += _roughly(problem, descent, state, tol, max_iter - steps)
     steps += descent.run(state, tol, max_iter - steps, allowance)
-    if descent.exhausted and problem.K.known_rank is None and np.isfinite(allowance):
+    unknown = problem.K.known_rank(problem.accuracy) is None and np.isfinite(allowance)
+    if descent.exhausted and unknown:
         # Now that it matters, find out the rank: where it is high the interior point costs more.
-        problem.K.rank()
+        problem.K.rank(problem.accuracy)
         more = work_before_interior(problem) - allowance
         if more > allowance:
             steps += descent.run(state, tol, max_iter - steps, more)
