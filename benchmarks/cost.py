@@ -34,7 +34,23 @@ KINDS = ("leaky", "ramp", "reject", "uncertainty", "online")
 # How strongly exponents of searches are drawn to 1.9.
 _DRAWN = 0.05
 # Rows, features, classes.
-GROWTH = ((250, 10, 2), (500, 10, 2), (1000, 10, 2), (1600, 10, 2), (700, 40, 2), (500, 10, 4))
+GROWTH = (
+    (250, 10, 2), (500, 10, 2), (1000, 10, 2), (1600, 10, 2), (700, 40, 2),
+    (300, 10, 3), (800, 10, 3), (500, 10, 4), (300, 20, 6), (700, 20, 6),
+)  # fmt: skip
+# What, model, rows, features, classes; the further cases were fixed before they were measured.
+FURTHER = (
+    ("search", "leaky", 450, 12, 3),
+    ("search", "leaky", 1100, 6, 2),
+    ("search", "ramp", 500, 20, 4),
+    ("search", "reject", 380, 18, 3),
+    ("search", "uncertainty", 300, 8, 5),
+    ("search", "online", 600, 14, 6),
+    ("fit", "leaky", 700, 22, 4),
+    ("fit", "ramp", 900, 12, 6),
+    ("fit", "reject", 1000, 25, 2),
+    ("fit", "uncertainty", 550, 16, 3),
+)
 CASES = (
     ("search", "leaky", 600, 8, 2),
     ("search", "leaky", 350, 16, 5),
@@ -81,9 +97,9 @@ def measured(kind: str, n: int, p: int, k: int, seed: int) -> dict[str, float]:
 
 
 def cases(cells: Cells) -> list[dict[str, Any]]:
-    """Predicted and measured seconds of the ten cases."""
+    """Predicted and measured seconds of the cases."""
     table = []
-    for what, kind, n, p, k in CASES:
+    for what, kind, n, p, k in (*CASES, *FURTHER):
         found = cells.get((kind, n, p, k, 1), measured)
         size = Size(n, p, k)
         planner = Planner(size, 120.0, speed=found["speed"], clock=lambda: 0.0)

@@ -9,6 +9,7 @@ from scipy import linalg
 
 from buttress._arrays import Array, IntArray
 
+
 @dataclass(frozen=True, eq=False)
 class _Group:
     """The variables of one group.

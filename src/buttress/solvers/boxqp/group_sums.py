@@ -161,7 +161,7 @@ class _Search:
             n_iter += 1
             change = step.corrected(gap)
             ds, dw, dm, dl, du = change
-            length = min(1.0, 0.995 * _longest((s, ds), (t, -ds), (zl, dl), (zu, du)))
+            length = min(1.0, 0.995 * longest_step((s, ds), (t, -ds), (zl, dl), (zu, du)))
             if not (np.isfinite(length) and length > _SHORTEST):
                 break
             s, t = s + length * ds, t - length * ds
@@ -215,7 +215,7 @@ class _NewtonStep:
         """The predictor, then the corrector that aims at the centre it points to."""
         zero = np.zeros_like(self.s)
         ds, _, _, dl, du = self._direction(zero, zero)
-        length = min(1.0, _longest((self.s, ds), (self.t, -ds), (self.zl, dl), (self.zu, du)))
+        length = min(1.0, longest_step((self.s, ds), (self.t, -ds), (self.zl, dl), (self.zu, du)))
         after = float((self.s + length * ds) @ (self.zl + length * dl))
         after += float((self.t - length * ds) @ (self.zu + length * du))
         centre = (after / gap) ** 3 * gap / (2 * len(self.s))
@@ -230,7 +230,7 @@ class _NewtonStep:
         return db, dw, dm, dl, du
 
 
-def _longest(*pairs: tuple[Array, Array]) -> float:
+def longest_step(*pairs: tuple[Array, Array]) -> float:
     """The longest step that keeps every first entry non-negative along its second."""
     with np.errstate(divide="ignore", invalid="ignore"):
         fastest = min(float(np.fmin.reduce(change / value)) for value, change in pairs)

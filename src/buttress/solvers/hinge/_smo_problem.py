@@ -18,8 +18,8 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 _BOUND_TOLERANCE = 1e-11
 _SNAP = 1e-10
 _LARGEST_BLOCK = 6000
-# What the interior point may leave to the steps that follow it, in margins: with 1e-7 the kernels of
-# `benchmarks/worst_case.py` have 4/5 as many dimensions, and some take those steps longer.
+# What the interior point may leave to the steps that follow it, in margins: with 1e-7 kernels of
+# `benchmarks/worst_case.py` have four fifths of the dimensions, and some take those steps longer.
 _UNFELT = 1e-9
 # Errors of a kernel's entries by rounding, relative to its diagonal.
 _ROUNDING = 1e-13

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import EllipsoidError, SmoothLoss, require
+from buttress.losses import SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
-from buttress.solvers.sets._central_path import follow_central_path
+from buttress.solvers.sets._central_path import Pieces, follow_central_path
 from buttress.solvers.sets._conic import conic_weights
 from buttress.solvers.sets._hulls import hull_weights
 from buttress.solvers.sets._result import DistanceResult, check_feasible
@@ -81,25 +81,32 @@ class DistanceProblem:
             search = self._start_search(features=True)
             start = search.start(search.first_multiplier(radius))
             point = self._approach(search, start, radius)
-        search = self._start_search()
+        result = self._at_point(point, radius)
+        if not result.converged and point.weights is None and isinstance(self.loss, Pieces):
+            # rounding ended the Newton steps; what it left may be much
+            other = self._at_point(self._by_central_path(self.loss, radius, point), radius)
+            result = other if other.gap < result.gap else result
+        return result
+
+    def _at_point(self, point: Point, radius: float) -> DistanceResult:
+        """The result at the end of a search, which the next one starts from."""
         self.last = point
-        norm = search.norm((point.x, point.g))
-        active = norm >= radius * (1.0 - 1e-9)
-        return self._certified(point, radius, active=active)
+        norm = self._start_search().norm((point.x, point.g))
+        return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
 
     def _approach(self, search: Search, point: Point, radius: float) -> Point:
-        """Go straight; after some steps in vain, over smaller radii."""
+        """Go straight; after some steps in vain, from inside or over smaller radii."""
         point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
-        if not point.done and point.n_iter < self.max_iter:
-            if isinstance(self.loss, EllipsoidError) and self.loss.h > 0.0:
-                return self._by_central_path(search, radius, point)
-            point = self._continued(search, radius, point.n_iter)
-        return point
+        if point.done or point.n_iter >= self.max_iter:
+            return point
+        if isinstance(self.loss, Pieces):
+            return self._by_central_path(self.loss, radius, point)
+        return self._continued(search, radius, point.n_iter)
 
-    def _by_central_path(self, search: Search, radius: float, point: Point) -> Point:
-        """By the interior point, and from there by Newton steps as far as they go."""
-        mu = search.first_multiplier(radius)
-        found = follow_central_path(self.geometry.features, self.rows, self.loss, radius, mu)
+    def _by_central_path(self, loss: Pieces, radius: float, point: Point) -> Point:
+        """By the interior point, which keeps the digits that Newton steps lose."""
+        mu = self._start_search().first_multiplier(radius)
+        found = follow_central_path(self.geometry.features, self.rows, loss, radius, mu)
         search = self._start_search(features=True)
         g = self.geometry.features @ found.v
         thresholds = search.thresholds(g, (float(found.r[0]), float(found.r[1])))

@@ -178,7 +178,9 @@ class FeatureFactor:
                 continue
             d = curvature[q]
             block = features[q]
-            block = (block - (d @ block) / d.sum()) * np.sqrt(d)[:, None]
+            # in place: new memory would take as long as the product
+            block -= (d @ block) / d.sum()
+            block *= np.sqrt(d)[:, None]
             H += block.T @ block
         H /= rows.total
         H[np.diag_indices_from(H)] += 2.0 * mu
