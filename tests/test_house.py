@@ -18,10 +18,8 @@ ROOT = Path(buttress.__file__).parent
 FUNCTION_LINES = 80
 FILE_LINES = 400
 
-# Compiled loops: one function, because what they keep in registers is all of their state.
-COMPILED = {
-    "solvers/hinge/_smo_block.py::solve_block": 95,
-}
+# Functions above the limit, with their lines.
+LONG: dict[str, int] = {}
 
 
 def functions() -> Iterator[tuple[str, int]]:
@@ -46,7 +44,7 @@ def files() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(
     ("measured", "limit", "ceilings"),
-    [(functions, FUNCTION_LINES, COMPILED), (files, FILE_LINES, {})],
+    [(functions, FUNCTION_LINES, LONG), (files, FILE_LINES, {})],
     ids=["functions", "files"],
 )
 def test_nothing_is_longer_than_the_limit_or_its_ceiling(measured, limit, ceilings):

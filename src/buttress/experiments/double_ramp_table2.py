@@ -65,7 +65,7 @@ def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     name, repeat = arguments["name"], arguments["repeat"]
     seed = seed_of(plan.seed, repeat, 12)
@@ -75,7 +75,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     sample = make(n, random_state=seed)
     d, mu = 0.2, 1.0
     y = sample.y.astype(float)
-    found = solve_double_ramp(sample.X @ sample.X.T, y, C=C, d=d, mu=mu, tol=1e-9)
+    found = solve_double_ramp(sample.X @ sample.X.T, y, DoubleRampTerms(d=d, mu=mu), C=C, tol=1e-9)
     margin = y * (found.g + found.b)
     # gamma' + gamma'' as shares of C/mu: what a machine reveals of both
     share = y * found.c * mu / C

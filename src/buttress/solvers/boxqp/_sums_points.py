@@ -47,11 +47,11 @@ class PointSpace:
     points : array of shape (n, r)
     row, group : integer arrays of shape (m,)
         The point of every variable, and its group: 0, 1, ... or -1 for none.
+    n_groups : int
     """
 
-    def __init__(self, points: Array, row: IntArray, group: IntArray) -> None:
-        self.points, self.row = points, row
-        self.n_groups = int(group.max(initial=-1)) + 1
+    def __init__(self, points: Array, row: IntArray, group: IntArray, n_groups: int) -> None:
+        self.points, self.row, self.n_groups = points, row, n_groups
         self.groups: list[_Group] = []
         for number in (*range(self.n_groups), -1):
             members = np.flatnonzero(group == number)
@@ -68,6 +68,10 @@ class PointSpace:
     def zero(self) -> Array:
         """The dual vector zero."""
         return np.zeros(self.points.shape[1])
+
+    def vector(self, weights: Array) -> Array:
+        """The dual vector ``sum_i weights_i x_i``."""
+        return np.asarray(self.points.T @ weights)
 
     def values(self, w: Array) -> Array:
         """The products of the points with a dual vector."""
@@ -120,9 +124,7 @@ class PointSystem:
     """A factorised system: the multipliers are eliminated first, which centres the points of
     every group with the weights ``1 / theta``; what is left is one plus the scatters."""
 
-    def __init__(
-        self, factor: Array, blocks: list[_Block], inverse: Array, n_groups: int
-    ) -> None:
+    def __init__(self, factor: Array, blocks: list[_Block], inverse: Array, n_groups: int) -> None:
         self.factor, self.blocks, self.inverse, self.n_groups = factor, blocks, inverse, n_groups
 
     def solve(self, right: Array, vector: Array, missing: Array) -> tuple[Array, Array, Array]:

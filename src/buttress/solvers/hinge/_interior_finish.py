@@ -6,7 +6,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.solvers.boxqp.group_sums import minimise_with_sums
+from buttress.solvers.boxqp.group_sums import SumsProblem, minimise_with_sums
 from buttress.solvers.hinge._smo_problem import BoxProblem
 
 # The factor of a kernel, and the systems of the interior point, up to this many rows and columns.
@@ -83,20 +83,22 @@ def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
     assert points is not None
     points = points.astype(np.float64, copy=False)
     with blas_threads_for(K.n):
-        found = minimise_with_sums(
-            points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
-            np.zeros(problem.n_groups), gram=gram,
+        inside = minimise_with_sums(
+            SumsProblem(
+                points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
+                np.zeros(problem.n_groups), gram,
+            )
         )  # fmt: skip
     # Forces in units of the margins against distances in units of the box.
     margin = max(problem.terms.margin, 1e-300)
     width = np.maximum(problem.upper - problem.lower, 1e-300)
-    low = (found.b - problem.lower) / width < found.low_force / margin
-    high = (problem.upper - found.b) / width < found.high_force / margin
-    b = np.where(low, problem.lower, np.where(high, problem.upper, found.b))
+    low = (inside.b - problem.lower) / width < inside.low_force / margin
+    high = (problem.upper - inside.b) / width < inside.high_force / margin
+    b = np.where(low, problem.lower, np.where(high, problem.upper, inside.b))
     room = np.minimum(b - problem.lower, problem.upper - b)
     for k in range(problem.n_groups):
         members = np.flatnonzero(problem.group == k)
         inner = members[int(np.argmax(room[members]))]
         # What snapping changed in the sum goes to the variable that feels it least.
         b[inner] -= b[members].sum()
-    return np.clip(b, problem.lower, problem.upper), found.w, found.n_iter
+    return np.clip(b, problem.lower, problem.upper), inside.w, inside.n_iter

@@ -152,11 +152,8 @@ class Descent:
         problem, members = self.problem, block.members
         inside = np.empty((5, *members.shape))
         enter_block(members, state.b, problem.v, problem.box, inside)
-        v, b, lower, upper, slack = inside
         room = workspace(*members.shape)
-        steps = solve_block(
-            block.K, self.terms.ends, v, b, lower, upper, slack, tol, max_iter, *room
-        )
+        steps = solve_block(block.K, self.terms.ends, inside, tol, max_iter, room)
         where, change = np.empty(len(block.rows), dtype=np.intp), np.empty(len(block.rows))
         moved = leave_block(block.rows, members, inside, state.b, state.c, (where, change))
         problem.add(where[:moved], change[:moved], state.g)

@@ -11,7 +11,7 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._smo_loops import balance, survey
-from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
 
 # How near a bound, relative to the widest box, counts as at the bound. A variable 1e-17 away
 # from its bound must not pass for a free one: it would fix the threshold.
@@ -63,19 +63,27 @@ class BoxTerms:
 
     Parameters
     ----------
-    K, sign, linear, row, group
-        As in `buttress.solvers.hinge.smo.solve_box_qp`.
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+        The kernel, positive semidefinite.
+    sign : array of shape (m,)
+        ``s_j``, ±1.
+    linear : array of shape (m,)
+        ``p_j``.
+    row : integer array of shape (m,), optional
+        ``i(j)``; default ``j``.
+    group : integer array of shape (m,), optional
+        The group of every variable, 0, 1, ... or -1 for none; default all in group 0.
     """
 
     def __init__(
         self,
-        K: KernelMatrix,
+        K: KernelSource,
         sign: Array,
         linear: Array,
         row: IntArray | None = None,
         group: IntArray | None = None,
     ) -> None:
-        self.K = K
+        self.K = K = as_kernel_rows(K)
         self.sign = np.asarray(sign, dtype=np.float64)
         m = len(self.sign)
         self.positive = self.sign > 0

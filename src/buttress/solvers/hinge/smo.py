@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress.solvers.hinge._interior_finish import (
     interior_first,
     interior_point,
@@ -31,7 +31,8 @@ from buttress.solvers.hinge._interior_finish import (
 )
 from buttress.solvers.hinge._smo_descent import Descent
 from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
-from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
+
+__all__ = ["BoxSolution", "BoxTerms", "solve_box_qp"]
 
 # Boxes so wide that one variable can move the scores by more than this many margins are entered
 # through smaller ones, each this much larger than the last and solved roughly.
@@ -101,14 +102,10 @@ class BoxSolution:
 
 
 def solve_box_qp(
-    K: KernelSource,
-    *,
-    sign: Array,
-    linear: Array,
+    terms: BoxTerms,
     lower: Array,
     upper: Array,
-    row: IntArray | None = None,
-    group: IntArray | None = None,
+    *,
     start: Array | None = None,
     start_g: tuple[Array, Array] | None = None,
     tol: float = 1e-8,
@@ -118,16 +115,10 @@ def solve_box_qp(
 
     Parameters
     ----------
-    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
-        The kernel, positive semidefinite.
-    sign : array of shape (m,)
-        ``s_j``, ±1.
-    linear, lower, upper : arrays of shape (m,)
-        ``p_j`` and the box, ``lower <= 0 <= upper`` or any box that can meet the constraints.
-    row : integer array of shape (m,), optional
-        ``i(j)``; default ``j``.
-    group : integer array of shape (m,), optional
-        The group of every variable, 0, 1, ... or -1 for none; default all in group 0.
+    terms : BoxTerms
+        The kernel and the linear part; problems that differ in their boxes share it.
+    lower, upper : arrays of shape (m,)
+        The box, ``lower <= 0 <= upper`` or any box that can meet the constraints.
     start : array of shape (m,), optional
         Any point: it is clipped to the box and its group sums are repaired.
     start_g : pair of arrays of shape (n,), optional
@@ -152,24 +143,14 @@ def solve_box_qp(
     ----------
     R.-E. Fan, P.-H. Chen and C.-J. Lin, "Working set selection using second order information
     for training support vector machines", Journal of Machine Learning Research 6, 2005.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, -1.0])
+    >>> terms = BoxTerms(np.eye(2), sign=y, linear=-np.ones(2))
+    >>> solve_box_qp(terms, np.zeros(2), np.ones(2)).a
+    array([1., 1.])
     """
-    terms = BoxTerms(as_kernel_rows(K), sign, linear, row, group)
-    return solve_in_box(
-        terms, lower, upper, start=start, start_g=start_g, tol=tol, max_iter=max_iter
-    )
-
-
-def solve_in_box(
-    terms: BoxTerms,
-    lower: Array,
-    upper: Array,
-    *,
-    start: Array | None = None,
-    start_g: tuple[Array, Array] | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 10_000_000,
-) -> BoxSolution:
-    """`solve_box_qp` for one of several boxes with the same terms, which are prepared once."""
     problem = BoxProblem(terms, lower, upper)
     problem.rough = problem.K.has_rough_sums
     descent = Descent(problem)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array
-from buttress.solvers.boxqp.group_sums import longest_step, minimise_with_sums
+from buttress.solvers.boxqp.group_sums import SumsProblem, longest_step, minimise_with_sums
 from buttress.solvers.sets._spaces import Rows
 from buttress.solvers.sets.geometry import Geometry
 
@@ -18,6 +18,8 @@ from buttress.solvers.sets.geometry import Geometry
 _FREE_CAP = 2.0
 # What cheap steps aim at, as a part of the distance that is enough.
 _MUCH_LESS = 0.02
+# Weights below these shares of the largest have no room.
+_WITHOUT_ROOM = (1e-3, 1e-5, 1e-7)
 # Steps towards the common point of hulls that meet.
 _APPROACHES = 40
 # Pivots of the free rows' factor closer to zero than this mean a singular system.
@@ -53,18 +55,19 @@ def hull_weights(
         return alpha, 1
     n, r = features.shape
     gram = 2 * r > n
-    found = minimise_with_sums(
+    problem = SumsProblem(
         signed @ signed.T if gram else signed, np.zeros(n), lower, cap, np.arange(n),
-        np.where(rows.y > 0, 0, 1), np.ones(2), gram=gram, max_iter=min(max_iter, _MOST_STEPS),
+        np.where(rows.y > 0, 0, 1), np.ones(2), gram=gram,
     )  # fmt: skip
+    nearest = minimise_with_sums(problem, start=alpha, max_iter=min(max_iter, _MOST_STEPS))
     masks = [mask[free] for mask in rows.masks if free[mask].any()]
     hulls = _Hulls(
         signed[free], signed[~free].T @ alpha[~free], np.array(masks, dtype=float), cap[free],
         enough / scale,
     )  # fmt: skip
-    ends = found.b[free], found.low_force[free], found.high_force[free]
+    ends = nearest.b[free], nearest.low_force[free], nearest.high_force[free]
     alpha[free] = hulls.touching(hulls.polished(*ends))
-    return alpha, found.n_iter
+    return alpha, nearest.n_iter
 
 
 class _Hulls:
@@ -79,7 +82,9 @@ class _Hulls:
     def touching(self, a: Array) -> Array:
         """Where the hulls meet the distance is zero; remove what rounding leaves of it.
 
-        Least changes relative to the room that each weight has. Hulls that do not meet keep `a`.
+        Least changes relative to the room that each weight has; where there is none, such as at
+        a row that both classes share, those without room are put on their bounds before. Hulls
+        that do not meet keep `a`.
         """
         distance = self._distance(a)
         if not _MUCH_LESS * self.enough < distance < 1e-4:
@@ -87,10 +92,23 @@ class _Hulls:
         # By the linear part of ``½ d^2`` the hulls are apart by the root of what is left.
         if self._violation(a) < 0.25 * distance**2:
             return a
-        best, near = a, distance
+        best = self._closer(a)
+        for share in _WITHOUT_ROOM:
+            if self._distance(best) <= _MUCH_LESS * self.enough:
+                break
+            low, high = a < share * a.max(), self.cap - a < share * self.cap
+            snapped = np.where(low, 0.0, np.where(high, self.cap, a))
+            other = self._closer(self._repaired(snapped))
+            if self._feasible(other) and self._distance(other) < self._distance(best):
+                best = other
+        return best
+
+    def _closer(self, a: Array) -> Array:
+        """Steps that bring the hulls together, as far as they do."""
+        best, near = a, self._distance(a)
         system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
         for _ in range(_APPROACHES):
-            room = np.minimum(best, self.cap - best)
+            room = np.maximum(np.minimum(best, self.cap - best), 0.0)
             scaled = system * room
             values, vectors = linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
             used = values > 1e-24 * values[-1]
@@ -104,7 +122,7 @@ class _Hulls:
                 break
             best, near = changed, self._distance(changed)
             if near <= _MUCH_LESS * self.enough:
-                return best
+                break
         return best
 
     def _distance(self, a: Array) -> float:

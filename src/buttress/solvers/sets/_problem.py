@@ -23,7 +23,8 @@ from buttress.solvers.sets.thresholds import central_threshold, quantile_thresho
 # Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
 # loses too many digits.
 _NEARLY_TOUCHING = 1e-6
-_PATIENCE = 25
+# Newton steps that go straight for the radius, and those after the central path.
+_DIRECT_STEPS, _LAST_STEPS = 25, 15
 # The share of the tolerance that is left to the distance of sets that meet.
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
@@ -33,6 +34,10 @@ _GROWTH = 3.0
 _WHOLE_NORM = 1.0 - 1e-6
 # So often a function that rounding pushed out of the ball is shrunk into it.
 _SHRINKINGS = 20
+
+
+def _gap(result: DistanceResult) -> float:
+    return result.gap
 
 
 class DistanceProblem:
@@ -82,10 +87,17 @@ class DistanceProblem:
             start = search.start(search.first_multiplier(radius))
             point = self._approach(search, start, radius)
         result = self._at_point(point, radius)
-        if not result.converged and point.weights is None and isinstance(self.loss, Pieces):
+        if result.converged or not isinstance(self.loss, Pieces):
+            return result
+        if point.weights is None and point.n_iter < self.max_iter:
             # rounding ended the Newton steps; what it left may be much
-            other = self._at_point(self._by_central_path(self.loss, radius, point), radius)
-            result = other if other.gap < result.gap else result
+            point = self._by_central_path(self.loss, radius, point)
+            result = min(result, self._at_point(point, radius), key=_gap)
+        if not result.converged and point.weights is not None:
+            most = min(point.n_iter + _LAST_STEPS, self.max_iter)
+            point = replace(point, weights=None)
+            point = self._start_search(features=True).constrained(point, radius, most)
+            result = min(result, self._at_point(point, radius), key=_gap)
         return result
 
     def _at_point(self, point: Point, radius: float) -> DistanceResult:
@@ -96,7 +108,7 @@ class DistanceProblem:
 
     def _approach(self, search: Search, point: Point, radius: float) -> Point:
         """Go straight; after some steps in vain, from inside or over smaller radii."""
-        point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
+        point = search.constrained(point, radius, min(_DIRECT_STEPS, self.max_iter))
         if point.done or point.n_iter >= self.max_iter:
             return point
         if isinstance(self.loss, Pieces):
