@@ -43,6 +43,9 @@ _ROUGH = 1e-2
 _BELOW = 0.9
 # Violations that rounding leaves are accepted up to this part of the largest score.
 _COARSE = 1e-8
+# Up to so many times what is wanted, pair and Newton steps get their time again: the last digits
+# fall at once when the right variables are free.
+_CLOSE = 100.0
 # Work on what the interior point leaves, as a multiple of its own.
 _POLISH = 4.0
 # With features an interior point is asked for violations above this (or `tol`).
@@ -177,6 +180,10 @@ def solve_box_qp(
         if more > allowance:
             steps += descent.run(state, tol, max_iter - steps, more)
     solution = _refined(problem, descent, state, tol, steps, max_iter, allowance)
+    if descent.exhausted and solution.violation <= _CLOSE * solution.reachable:
+        price = work_before_interior(problem)
+        steps += descent.run(state, tol, max_iter - steps, price)
+        solution = _refined(problem, descent, state, tol, steps, max_iter, price)
     short = solution.violation > _wanted(solution, tol)
     if short and solution.n_iter < max_iter and np.isfinite(allowance):
         solution = _by_interior_point(problem, descent, solution, tol, max_iter)
