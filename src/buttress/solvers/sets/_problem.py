@@ -23,6 +23,8 @@ from buttress.solvers.sets.thresholds import central_threshold, quantile_thresho
 # Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
 # loses too many digits.
 _NEARLY_TOUCHING = 1e-6
+# Where this relative error of ``f`` is asked for, a gap above the tolerance is worth more steps.
+_EXACT = 1e-9
 # Newton steps that go straight for the radius, and those after the central path.
 _DIRECT_STEPS, _LAST_STEPS = 25, 15
 # The share of the tolerance that is left to the distance of sets that meet.
@@ -87,7 +89,8 @@ class DistanceProblem:
             start = search.start(search.first_multiplier(radius))
             point = self._approach(search, start, radius)
         result = self._at_point(point, radius)
-        if result.converged or not isinstance(self.loss, Pieces):
+        asked = self.precision <= _EXACT  # less is enough for choosing among radii
+        if result.converged or not (asked and isinstance(self.loss, Pieces)):
             return result
         if point.weights is None and point.n_iter < self.max_iter:
             # rounding ended the Newton steps; what it left may be much
