@@ -149,12 +149,12 @@ def probed_speed() -> tuple[float, float]:
     walls, processor = [], []
     with one_blas_thread():
         for _ in range(21):
-            wall, own = time.perf_counter(), time.thread_time()
+            wall, busy = time.perf_counter(), time.thread_time()
             np.matmul(rows, rows.T, out=K)
             np.multiply(K, K, out=K)
             np.sqrt(K, out=K)
             walls.append(time.perf_counter() - wall)
-            processor.append(time.thread_time() - own)
+            processor.append(time.thread_time() - busy)
     slower = float(np.clip(np.median(processor) / _REFERENCE_PROBE, 0.2, 8.0))
     return slower, float(np.clip(sum(walls) / max(sum(processor), 1e-9), 1.0, 16.0))
 

@@ -50,7 +50,9 @@ def test_products_give_what_points_give(n_groups, some_outside):
 @pytest.mark.parametrize("gram", [False, True])
 def test_any_start_inside_leads_to_the_same_point(gram):
     points, q, lower, upper, row, group, sums = problem(2, True)
-    given = SumsProblem(points @ points.T if gram else points, q, lower, upper, row, group, sums, gram)
+    given = SumsProblem(
+        points @ points.T if gram else points, q, lower, upper, row, group, sums, gram
+    )
     middle = minimise_with_sums(given)
     start = middle.b + 0.3 * (0.5 * (lower + upper) - middle.b)
     for k in range(2):

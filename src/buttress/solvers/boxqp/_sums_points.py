@@ -132,13 +132,13 @@ class PointSystem:
         forward = vector.copy()
         means = []
         for block in self.blocks:
-            group, own = block.group, right[block.group.members]
+            group, pull = block.group, right[block.group.members]
             mean = 0.0
             if group.number >= 0:
-                mean = float(block.inverse @ own) / block.total
+                mean = float(block.inverse @ pull) / block.total
                 forward += block.centre * missing[group.number]
             means.append(mean)
-            pulled = group.sums(block.inverse * (own - mean))
+            pulled = group.sums(block.inverse * (pull - mean))
             forward += (block.per_root * pulled) @ block.scaled
         dw, _ = linalg.lapack.dpotrs(self.factor, forward, lower=1)
         db = np.empty_like(right)
@@ -149,6 +149,6 @@ class PointSystem:
                 extra = float(missing[group.number]) / block.total
                 dm[group.number] = mean - float(block.centre @ dw) - extra
             change = block.per_root * (block.scaled @ dw)
-            own = right[group.members]
-            db[group.members] = block.inverse * (own - mean - change[group.of] + extra)
+            pull = right[group.members]
+            db[group.members] = block.inverse * (pull - mean - change[group.of] + extra)
         return db, dw, dm

@@ -155,7 +155,9 @@ class _Search:
         n = len(self.fixed)
         w = self.space.vector(np.bincount(self.row, weights=b, minlength=n) + self.fixed)
         force = self.space.values(w)[self.row] + self.q
-        level = np.array([-force[members].mean() if len(members) else 0.0 for members in self.groups])
+        level = np.array(
+            [-force[members].mean() if len(members) else 0.0 for members in self.groups]
+        )
         force = force + np.append(level, 0.0)[self.group]
         unit = max(float(np.abs(force).mean()), 1e-12)
         zl, zu = np.maximum(force, 0.0) + unit, np.maximum(-force, 0.0) + unit

@@ -22,7 +22,7 @@ _LARGEST_BLOCK = 6000
 # `benchmarks/worst_case.py` have four fifths of the dimensions, and some take those steps longer.
 _UNFELT = 1e-9
 # Errors of a kernel's entries by rounding, relative to its diagonal.
-_ROUNDING = 1e-13
+_KERNEL_ROUNDING = 1e-13
 
 
 @dataclass(eq=False)
@@ -146,7 +146,7 @@ class BoxProblem:
         """
         total = float((self.upper - self.lower).sum())
         unfelt = _UNFELT * self.terms.margin / total if total > 0 else 0.0
-        return 10.0 ** np.floor(np.log10(unfelt)) if unfelt > _ROUNDING * self.scale else 0.0
+        return 10.0 ** np.floor(np.log10(unfelt)) if unfelt > _KERNEL_ROUNDING * self.scale else 0.0
 
     def in_smaller_boxes(self, factor: float) -> BoxProblem:
         """The same problem with all bounds times `factor`."""

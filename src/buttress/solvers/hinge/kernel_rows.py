@@ -13,7 +13,7 @@ from buttress._arrays import Array, IntArray
 from buttress.solvers.numerics.rows import add_rows, gather
 
 # Rows are computed by matrix products of this many at a time.
-_CHUNK = 512
+_ROWS_COMPUTED = 512
 # Rows whose kernel tells whether its rank is low.
 _SAMPLE = 400
 
@@ -134,7 +134,7 @@ class KernelMatrix:
             return np.asarray(self.features @ (self.features.T @ c))
         g = np.zeros(self.n)
         used = np.flatnonzero(c)
-        step = min(_CHUNK, self.most_rows)
+        step = min(_ROWS_COMPUTED, self.most_rows)
         for start in range(0, len(used), step):
             rows = used[start : start + step]
             self.add(rows, c[rows], g)
@@ -212,8 +212,8 @@ class KernelRowCache(KernelMatrix):
             oldest = np.argpartition(self._used_at, len(missing) - 1)[: len(missing)]
             evicted = self._row_in[oldest]
             self._slot_of[evicted[evicted >= 0]] = -1
-            for start in range(0, len(missing), _CHUNK):
-                part = slice(start, start + _CHUNK)
+            for start in range(0, len(missing), _ROWS_COMPUTED):
+                part = slice(start, start + _ROWS_COMPUTED)
                 self._buffer[oldest[part]] = self._compute(missing[part])
             self._slot_of[missing] = oldest
             self._row_in[oldest] = missing

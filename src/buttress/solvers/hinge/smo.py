@@ -37,7 +37,7 @@ __all__ = ["BoxSolution", "BoxTerms", "solve_box_qp"]
 # Boxes so wide that one variable can move the scores by more than this many margins are entered
 # through smaller ones, each this much larger than the last and solved roughly.
 _STIFF = 1000.0
-_GROWTH = 10.0
+_BOX_GROWTH = 10.0
 _ROUGH = 1e-2
 # Sums of few digits are brought this far below the tolerance, so that it holds with all digits.
 _BELOW = 0.9
@@ -224,8 +224,8 @@ def _refined(
     while solution.violation > solution.reachable and steps < max_iter:
         if descent.exhausted:
             break
-        own = solution.g if solution.w is None else problem.K.times(solution.c)
-        state = State(problem.sign * solution.a, solution.c.copy(), own.copy())
+        values = solution.g if solution.w is None else problem.K.times(solution.c)
+        state = State(problem.sign * solution.a, solution.c.copy(), values.copy())
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
         # Where no more than a third is gained rounding, or the interior point, has the word.
@@ -242,13 +242,13 @@ def _by_interior_point(
     b, w, n_iter = interior_point(problem)
     steps = solution.n_iter + n_iter
     if problem.K.features is not None:
-        found = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
-        return found if found.gap < solution.gap else solution
+        candidate = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
+        return candidate if candidate.gap < solution.gap else solution
     state = problem.starting_state(problem.sign * b, None)
     more = _POLISH * work_before_interior(problem)
     steps += descent.run(state, tol, max_iter - steps, more)
-    found = _refined(problem, descent, state, tol, steps, max_iter, more)
-    return found if found.violation < solution.violation else solution
+    candidate = _refined(problem, descent, state, tol, steps, max_iter, more)
+    return candidate if candidate.violation < solution.violation else solution
 
 
 def _from_smaller_boxes(
@@ -260,18 +260,18 @@ def _from_smaller_boxes(
     their bounds (features of unlike scales, large penalties). In a small box most do so at
     once, and the next larger box keeps nearly all of them.
     """
-    levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_GROWTH)))
-    small = problem.in_smaller_boxes(_GROWTH**-levels)
+    levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_BOX_GROWTH)))
+    small = problem.in_smaller_boxes(_BOX_GROWTH**-levels)
     state = small.starting_state(None, None)
     steps, spent = 0, 0.0
     rough = max(tol, _ROUGH * problem.terms.margin)
     for level in range(levels, 0, -1):
-        small = problem.in_smaller_boxes(_GROWTH**-level)
+        small = problem.in_smaller_boxes(_BOX_GROWTH**-level)
         descent = Descent(small)
         share = (allowance - spent) / (level + 1)
         steps += descent.run(state, rough, max_iter - steps, share)
         spent += descent.spent
-        state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
+        state = State(_BOX_GROWTH * state.b, _BOX_GROWTH * state.c, _BOX_GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
     return state, steps, spent
 
@@ -288,8 +288,8 @@ def _certified(
     b = np.where(b <= problem.lower + problem.slack, problem.lower, b)
     b = np.where(b >= problem.upper - problem.slack, problem.upper, b)
     c = problem.row_sums(b)
-    own = g = problem.K.times(c)
-    apart, square = 0.0, float(c @ own)
+    expansion = g = problem.K.times(c)
+    apart, square = 0.0, float(c @ expansion)
     features = problem.K.features
     if features is not None:
         vector: Array = features.T @ c

@@ -27,10 +27,10 @@ from buttress.solvers.sets._spaces import FeatureFactor, Rows
 
 # Complementarity, relative to the size of the objective, at which rounding takes over.
 _END = 1e-13
-_MOST_STEPS = 80
-_SHORTEST = 1e-8
+_PATH_STEPS = 80
+_SHORTEST_ON_PATH = 1e-8
 # So many steps in a row without a better point end the search.
-_PATIENCE = 14
+_STEPS_WITHOUT_GAIN = 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +101,18 @@ def follow_central_path(
     path = _Path(features, rows, loss, radius)
     at = path.start(mu)
     best, smallest, waited = at, np.inf, 0
-    while at.n_iter < _MOST_STEPS:
+    while at.n_iter < _PATH_STEPS:
         step = _Step(path, at)
         error = step.error
         if error < smallest:
             best, smallest, waited = at, error, 0
         else:
             waited += 1
-        if smallest <= _END or waited > _PATIENCE or not np.isfinite(error):
+        if smallest <= _END or waited > _STEPS_WITHOUT_GAIN or not np.isfinite(error):
             break
         change = step.corrected()
         length = min(1.0, 0.995 * path.longest(at, change))
-        if not (np.isfinite(length) and length > _SHORTEST):
+        if not (np.isfinite(length) and length > _SHORTEST_ON_PATH):
             break
         at = at.moved(change, length)
     return best

@@ -26,7 +26,7 @@ _APPROACHES = 40
 _REGULAR = 1e-6
 # Beyond so many free rows the interior point's own accuracy has to do.
 _POLISHED_ROWS = 1500
-_MOST_STEPS = 100
+_HULL_STEPS = 100
 
 
 def hull_weights(
@@ -59,7 +59,7 @@ def hull_weights(
         signed @ signed.T if gram else signed, np.zeros(n), lower, cap, np.arange(n),
         np.where(rows.y > 0, 0, 1), np.ones(2), gram=gram,
     )  # fmt: skip
-    nearest = minimise_with_sums(problem, start=alpha, max_iter=min(max_iter, _MOST_STEPS))
+    nearest = minimise_with_sums(problem, start=alpha, max_iter=min(max_iter, _HULL_STEPS))
     masks = [mask[free] for mask in rows.masks if free[mask].any()]
     hulls = _Hulls(
         signed[free], signed[~free].T @ alpha[~free], np.array(masks, dtype=float), cap[free],

@@ -31,7 +31,7 @@ _DIRECT_STEPS, _LAST_STEPS = 25, 15
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
 _GENTLE = 4.0
-_GROWTH = 3.0
+_RADIUS_GROWTH = 3.0
 # An expansion of at least this part of the radius is scaled to it where the bound is active.
 _WHOLE_NORM = 1.0 - 1e-6
 # So often a function that rounding pushed out of the ball is shrunk into it.
@@ -121,22 +121,24 @@ class DistanceProblem:
     def _by_central_path(self, loss: Pieces, radius: float, point: Point) -> Point:
         """By the interior point, which keeps the digits that Newton steps lose."""
         mu = self._start_search().first_multiplier(radius)
-        found = follow_central_path(self.geometry.features, self.rows, loss, radius, mu)
+        inside = follow_central_path(self.geometry.features, self.rows, loss, radius, mu)
         search = self._start_search(features=True)
-        g = self.geometry.features @ found.v
-        thresholds = search.thresholds(g, (float(found.r[0]), float(found.r[1])))
-        weights = (found.lower + found.upper) / self.rows.total
-        steps = point.n_iter + found.n_iter
-        return Point(found.v, g, thresholds, found.mu, n_iter=steps, weights=weights)
+        g = self.geometry.features @ inside.v
+        thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
+        weights = (inside.lower + inside.upper) / self.rows.total
+        steps = point.n_iter + inside.n_iter
+        return Point(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
 
     def _continued(self, search: Search, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
         smaller = _GENTLE / max(search.space.spread, 1e-300)
-        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_GROWTH)))
+        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_RADIUS_GROWTH)))
         point = search.start(search.first_multiplier(min(smaller, radius)))
         point.n_iter = spent
         for k in range(n_steps, 0, -1):
-            point = search.constrained(point, radius / _GROWTH**k, self.max_iter, precision=1e-2)
+            point = search.constrained(
+                point, radius / _RADIUS_GROWTH**k, self.max_iter, precision=1e-2
+            )
         return search.constrained(point, radius, self.max_iter)
 
     def at_penalty(self, penalty: float) -> DistanceResult:
