@@ -26,7 +26,7 @@ _NEARLY_TOUCHING = 1e-6
 # Where this relative error of ``f`` is asked for, a gap above the tolerance is worth more steps.
 _EXACT = 1e-9
 # Newton steps that go straight for the radius, and those after the central path.
-_DIRECT_STEPS, _LAST_STEPS = 25, 15
+_DIRECT_STEPS, _LAST_STEPS = 40, 15
 # The share of the tolerance that is left to the distance of sets that meet.
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
