@@ -24,14 +24,14 @@ def beyond(
     paper: str,
     protocol: Sequence[str],
     names: Mapping[str, str],
-    own: str,
+    default_model: str,
     printed: Mapping[str, str],
     columns: str,
     tasks: Callable[[Plan], list[Task]],
     run: Callable[[Mapping[str, Any], Plan], Values],
 ) -> Experiment:
     """The page of a table of errors: the family's own default, and the noise-aware classifier."""
-    models = (own, NOISE_AWARE)
+    models = (default_model, NOISE_AWARE)
     return Experiment(
         name=name,
         title=f"{title}, beyond the paper: the library's defaults",
@@ -42,7 +42,7 @@ def beyond(
         run=run,
         draw=_drawn(names, models, printed, f"best of {columns}"),
         check=_judged(names, models, printed, "the best printed column"),
-        pairs=_pairs_of(names, NOISE_AWARE, own),
+        pairs=_pairs_of(names, NOISE_AWARE, default_model),
         ours=True,
     )
 
@@ -72,18 +72,18 @@ def _cells_of(
 
 
 def _pairs_of(
-    names: Mapping[str, str], one: str, other: str
+    names: Mapping[str, str], model: str, rival: str
 ) -> Callable[[Mapping[str, list[Any]]], list[Pair]]:
     """The difference of two models on every set, in points."""
 
     def pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-        found = []
+        pairs_found = []
         for name, title in names.items():
-            if values.get(f"{name}/{one}") and values.get(f"{name}/{other}"):
-                difference, error = gap(values[f"{name}/{one}"], values[f"{name}/{other}"])
-                what = f"{one} - {other} (points)"
-                found.append(Pair(title, what, 100 * difference, 100 * error))
-        return found
+            if values.get(f"{name}/{model}") and values.get(f"{name}/{rival}"):
+                difference, error = gap(values[f"{name}/{model}"], values[f"{name}/{rival}"])
+                what = f"{model} - {rival} (points)"
+                pairs_found.append(Pair(title, what, 100 * difference, 100 * error))
+        return pairs_found
 
     return pairs
 
@@ -145,15 +145,15 @@ def _drawn(
             [float(printed[name]) for name in shown], heights, "x", color=GREY, ms=7,
             label=f"printed: {whose}",
         )  # fmt: skip
-        for place, model in enumerate(models):
+        for k, model in enumerate(models):
             runs = [100 * np.array(values[f"{name}/{model}"], dtype=float) for name in shown]
             axis.errorbar(
                 [r.mean() for r in runs],
-                heights + 0.15 * (place + 1) - 0.15,
+                heights + 0.15 * (k + 1) - 0.15,
                 xerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-                fmt=MARKERS[place],
+                fmt=MARKERS[k],
                 ms=5,
-                color=COLOURS[place],
+                color=COLOURS[k],
                 label=model,
             )
         axis.set_yticks(heights, [names[name] for name in shown])

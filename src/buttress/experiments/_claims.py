@@ -47,9 +47,9 @@ def verdict(difference: float, error: float) -> int:
 
 def at_least(statement: str, needed: int, cases: Sequence[Case]) -> Check:
     """The first side is smaller in at least `needed` of the cases."""
-    found = [verdict(*gap(small, large)) for _, small, large in cases]
+    verdicts = [verdict(*gap(small, large)) for _, small, large in cases]
     lower = sum(gap(small, large)[0] < 0 for _, small, large in cases)
-    wins, losses = found.count(-1), found.count(1)
+    wins, losses = verdicts.count(-1), verdicts.count(1)
     holds = True if wins >= needed else False if len(cases) - losses < needed else None
     measured = (
         f"smaller in {lower} of {len(cases)}; clearly smaller in {wins}, clearly larger in {losses}"
@@ -60,16 +60,16 @@ def at_least(statement: str, needed: int, cases: Sequence[Case]) -> Check:
 def always(statement: str, cases: Sequence[Case], unless: Sequence[str] = ()) -> Check:
     """The first side is smaller in every case but those named in `unless`."""
     judged = {name: verdict(*gap(small, large)) for name, small, large in cases}
-    counted = {name: found for name, found in judged.items() if name not in unless}
-    larger = [name for name, found in counted.items() if found > 0]
-    unclear = [name for name, found in counted.items() if found == 0]
+    counted = {name: outcome for name, outcome in judged.items() if name not in unless}
+    larger = [name for name, outcome in counted.items() if outcome > 0]
+    unclear = [name for name, outcome in counted.items() if outcome == 0]
     holds = False if larger else None if unclear else True
-    parts = [f"clearly smaller in {len(counted) - len(larger) - len(unclear)} of {len(counted)}"]
+    texts = [f"clearly smaller in {len(counted) - len(larger) - len(unclear)} of {len(counted)}"]
     if larger:
-        parts.append(f"clearly larger at {', '.join(larger)}")
+        texts.append(f"clearly larger at {', '.join(larger)}")
     if unclear:
-        parts.append(f"unclear at {', '.join(unclear)}")
-    return Check(statement, holds, "; ".join(parts))
+        texts.append(f"unclear at {', '.join(unclear)}")
+    return Check(statement, holds, "; ".join(texts))
 
 
 def cases(values: Values, keys: Mapping[str, tuple[str, str]]) -> list[Case]:

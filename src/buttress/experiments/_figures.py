@@ -54,7 +54,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def line_style(place: int) -> dict[str, Any]:
+def line_style(k: int) -> dict[str, Any]:
     """Colour and dashes of the line at this place of a legend.
 
     Examples
@@ -62,7 +62,7 @@ def line_style(place: int) -> dict[str, Any]:
     >>> line_style(0)["color"]
     '#0072B2'
     """
-    return {"color": COLOURS[place % len(COLOURS)], "ls": DASHES[place % len(DASHES)]}
+    return {"color": COLOURS[k % len(COLOURS)], "ls": DASHES[k % len(DASHES)]}
 
 
 def lettered(axes: Any) -> None:
@@ -153,11 +153,11 @@ def _points(
 ) -> None:
     if not chosen:
         return
-    own = np.nan_to_num(2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float))
+    errors = np.nan_to_num(2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float))
     axis.errorbar(
         [float(cell["paper"]) for cell in chosen],
         [cell["mean"] for cell in chosen],
-        yerr=own,
+        yerr=errors,
         xerr=np.nan_to_num([2 * (cell["paper_se"] or 0.0) for cell in chosen]),
         fmt=marker,
         ms=4,

@@ -37,15 +37,15 @@ def standardised(X: NDArray[Any], rows: NDArray[Any] | None = None) -> NDArray[A
 
 def folds(n: int, count: int, random: np.random.Generator) -> Iterator[Split]:
     """Training and test rows of a random partition into `count` parts."""
-    parts = np.array_split(random.permutation(n), count)
-    for k, test in enumerate(parts):
-        yield np.concatenate([part for j, part in enumerate(parts) if j != k]), test
+    groups = np.array_split(random.permutation(n), count)
+    for k, test in enumerate(groups):
+        yield np.concatenate([group for j, group in enumerate(groups) if j != k]), test
 
 
 def stratified_folds(y: NDArray[Any], count: int, random: np.random.Generator) -> list[Split]:
     """As `folds`, with the classes spread evenly over the parts."""
-    place = np.empty(len(y), dtype=int)
+    fold_of = np.empty(len(y), dtype=int)
     for label in np.unique(y):
         rows = random.permutation(np.flatnonzero(y == label))
-        place[rows] = np.arange(len(rows)) % count
-    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
+        fold_of[rows] = np.arange(len(rows)) % count
+    return [(np.flatnonzero(fold_of != k), np.flatnonzero(fold_of == k)) for k in range(count)]

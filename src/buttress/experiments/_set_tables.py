@@ -34,13 +34,13 @@ def error_rates(
     """Test error of every method, its width and penalty by the same 5 folds."""
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    parts = _parts(X, y, quick, *numbers)
+    folds = _parts(X, y, quick, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
     costs, radii, ridges = (v[1:4:2] if quick else v for v in (COSTS, RADII, RIDGES))
-    models = {"C-SVM": _tuned_svm(costs, widths, X, y, parts)}
-    models |= _tuned_machines(ridges, widths, X, y, parts)
+    models = {"C-SVM": _tuned_svm(costs, widths, X, y, folds)}
+    models |= _tuned_machines(ridges, widths, X, y, folds)
     for h in (0, 1):
-        search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=parts)
+        search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=folds)
         models[f"h = {h}"] = search.fit(X, y)
     return {name: float(np.mean(models[name].predict(X_test) != y_test)) for name in METHODS}
 
@@ -55,9 +55,9 @@ def untuned_rates(
     *numbers: int,
 ) -> dict[str, float]:
     """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
-    parts = _parts(X, y, quick, *numbers)
+    folds = _parts(X, y, quick, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
-    models = _tuned_machines((UNTUNED,), widths, X, y, parts)
+    models = _tuned_machines((UNTUNED,), widths, X, y, folds)
     return {
         name: float(np.mean(models[method].predict(X_test) != y_test))
         for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
@@ -76,14 +76,14 @@ def _tuned_svm(
     widths: NDArray[Any],
     X: NDArray[Any],
     y: NDArray[Any],
-    parts: list[Split],
+    folds: list[Split],
 ) -> Any:
     from sklearn.svm import SVC
 
     errors = np.zeros((len(widths), len(costs)))
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
-        for train, test in parts:
+        for train, test in folds:
             inner, outer = np.ascontiguousarray(K[np.ix_(train, train)]), K[np.ix_(test, train)]
             for j, cost in enumerate(costs):
                 model = SVC(C=cost, kernel="precomputed").fit(inner, y[train])
@@ -97,7 +97,7 @@ def _tuned_machines(
     widths: NDArray[Any],
     X: NDArray[Any],
     y: NDArray[Any],
-    parts: list[Split],
+    folds: list[Split],
 ) -> dict[str, Any]:
     """Both minimax machines: they differ by the bias alone, so one path of ridges serves both."""
     from buttress.classifiers import MinimaxProbabilityMachine
@@ -109,13 +109,17 @@ def _tuned_machines(
     errors = np.zeros((2, len(widths), len(ridges)))
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
-        for train, test in parts:
-            geometry, one = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
-            path = minimax_path(geometry, sign[train], one, ridges, precision=_PRECISION)
-            for j, found in enumerate(path):
-                scores = K[np.ix_(test, train)] @ found.coef - geometry.offset(found.coef, None)
-                refitted = error_rate_bias(found.values, sign[train], reference=found.intercept)
-                for k, bias in enumerate((found.intercept, refitted.bias)):
+        for train, test in folds:
+            geometry, weight = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
+            path = minimax_path(geometry, sign[train], weight, ridges, precision=_PRECISION)
+            for j, solution in enumerate(path):
+                scores = K[np.ix_(test, train)] @ solution.coef - geometry.offset(
+                    solution.coef, None
+                )
+                refitted = error_rate_bias(
+                    solution.values, sign[train], reference=solution.intercept
+                )
+                for k, bias in enumerate((solution.intercept, refitted.bias)):
                     errors[k, i, j] += np.mean(np.where(scores + bias > 0, 1.0, -1.0) != sign[test])
     models = {}
     for table, method, rule in zip(errors, _MACHINES, ("minimax", "error_rate"), strict=True):

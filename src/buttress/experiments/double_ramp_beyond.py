@@ -22,8 +22,8 @@ _SETS = {
     "parkinsons": double_ramp_table5,
 }
 _COSTS = (0.1, 0.3)
-_OWN = "DoubleRampClassifierCV"
-_MODELS = (_OWN, NOISE_AWARE)
+_DEFAULT = "DoubleRampClassifierCV"
+_MODELS = (_DEFAULT, NOISE_AWARE)
 _RUNS = 2
 
 
@@ -81,9 +81,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
             # its own rule for a refusal at cost d
             refused = sure <= 1 - d
             lost[NOISE_AWARE, d] += [np.sum(wrong & ~refused), refused.sum()]
-            own = DoubleRampClassifierCV(d=d).fit(X[train], y[train])
-            refused = own.reject(X[test])
-            lost[_OWN, d] += [np.sum((own.predict(X[test]) != y[test]) & ~refused), refused.sum()]
+            search = DoubleRampClassifierCV(d=d).fit(X[train], y[train])
+            refused = search.reject(X[test])
+            lost[_DEFAULT, d] += [
+                np.sum((search.predict(X[test]) != y[test]) & ~refused),
+                refused.sum(),
+            ]
     values: Values = {}
     for (model, d), (errors, refused) in lost.items():
         values[f"{name}/{d:g}/{model}/risk"] = (errors + d * refused) / len(y)
@@ -94,35 +97,35 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for model in _MODELS:
-        found = []
+        gaps = []
         for name, d in product(_SETS, _COSTS):
             runs = values.get(f"{name}/{d:g}/{model}/risk")
             if runs:
-                found.append(gap(runs, [float(_printed(name, d))] * len(runs)))
-        if not found:
+                gaps.append(gap(runs, [float(_printed(name, d))] * len(runs)))
+        if not gaps:
             continue
-        below = sum(verdict(*one) < 0 for one in found)
-        above = sum(verdict(*one) > 0 for one in found)
+        below = sum(verdict(*pair) < 0 for pair in gaps)
+        above = sum(verdict(*pair) > 0 for pair in gaps)
         checks.append(
             Check(
                 f"{model} with its defaults has a lower 0-d-1 risk than the better printed column "
                 "in more than half of the cases",
-                True if below > len(found) / 2 else False if above >= len(found) / 2 else None,
-                f"clearly lower in {below} of {len(found)}, clearly higher in {above}; mean "
-                f"difference {np.mean([one[0] for one in found]):+.4f}",
+                True if below > len(gaps) / 2 else False if above >= len(gaps) / 2 else None,
+                f"clearly lower in {below} of {len(gaps)}, clearly higher in {above}; mean "
+                f"difference {np.mean([pair[0] for pair in gaps]):+.4f}",
             )
         )
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    shown = [name for name in _SETS if f"{name}/0.1/{_OWN}/risk" in values]
+    shown = [name for name in _SETS if f"{name}/0.1/{_DEFAULT}/risk" in values]
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=True):
-        costs = [d for d in _COSTS if f"{name}/{d:g}/{_OWN}/risk" in values]
-        for place, model in enumerate(_MODELS):
+        costs = [d for d in _COSTS if f"{name}/{d:g}/{_DEFAULT}/risk" in values]
+        for k, model in enumerate(_MODELS):
             means = [np.mean(values[f"{name}/{d:g}/{model}/risk"]) for d in costs]
-            axis.plot(costs, means, marker=MARKERS[place], label=model, **line_style(place))
+            axis.plot(costs, means, marker=MARKERS[k], label=model, **line_style(k))
         axis.plot(
             costs, [float(_printed(name, d)) for d in costs], "x", color=GREY, ms=7,
             label="best printed",

@@ -55,9 +55,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
     for axis, rho in zip(axes, _WIDTHS, strict=True):
         names = ("generalised hinge", "double hinge", f"0-d-1 {rho:g}")
-        for place, name in enumerate(names):
+        for k, name in enumerate(names):
             label = "0-d-1 loss" if name.startswith("0-d-1") else name
-            axis.plot(values["t"][0], values[name][0], label=label, **line_style(place))
+            axis.plot(values["t"][0], values[name][0], label=label, **line_style(k))
         axis.set(title=f"rho = {rho:g}", xlabel="y f(x)", ylim=(-0.1, 5))
     axes[0].set_ylabel("loss")
     axes[0].legend()

@@ -60,8 +60,8 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(("0-d-1", *(f"mu = {mu:g}" for mu in _SLOPES))):
-        axis.plot(values["t"][0], values[name][0], label=name, **line_style(place))
+    for k, name in enumerate(("0-d-1", *(f"mu = {mu:g}" for mu in _SLOPES))):
+        axis.plot(values["t"][0], values[name][0], label=name, **line_style(k))
     axis.set(xlabel="y f(x)", ylabel="loss", title="double ramp loss, d = 0.2, rho = 2")
     axis.legend()
 

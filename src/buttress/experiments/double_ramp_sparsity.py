@@ -76,9 +76,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             keys = {
                 f"d = {d:g}": (f"{name}/{d:g}/double ramp", f"{name}/{d:g}/{rival}") for d in _COSTS
             }
-            if found := cases(values, keys):
+            if compared := cases(values, keys):
                 text = f"the double ramp keeps fewer rows than the {rival} ({name})"
-                checks.append(always(text, found))
+                checks.append(always(text, compared))
     return checks
 
 
@@ -87,9 +87,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, shown, strict=True):
         costs = [d for d in _COSTS if f"{name}/{d:g}/SVM" in values]
-        for place, method in enumerate(_COLUMNS):
+        for k, method in enumerate(_COLUMNS):
             means = [100 * np.mean(values[f"{name}/{d:g}/{method}"]) for d in costs]
-            axis.plot(costs, means, marker=MARKERS[place], label=method, **line_style(place))
+            axis.plot(costs, means, marker=MARKERS[k], label=method, **line_style(k))
         axis.set(title=name, xlabel="cost d of a rejection", ylim=(0, 100))
     axes[0].set_ylabel("support vectors (% of rows)")
     axes[-1].legend()

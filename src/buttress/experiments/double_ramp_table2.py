@@ -75,11 +75,11 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     sample = make(n, random_state=seed)
     d, mu = 0.2, 1.0
     y = sample.y.astype(float)
-    found = solve_double_ramp(sample.X @ sample.X.T, y, C=C, d=d, mu=mu, tol=1e-9)
-    margin = y * (found.g + found.b)
+    solution = solve_double_ramp(sample.X @ sample.X.T, y, C=C, d=d, mu=mu, tol=1e-9)
+    margin = y * (solution.g + solution.b)
     # gamma' + gamma'' as shares of C/mu: what a machine reveals of both
-    share = y * found.c * mu / C
-    region = _regions(margin, found.rho, mu)
+    share = y * solution.c * mu / C
+    region = _regions(margin, solution.rho, mu)
     # the sum of the two, as the row of the table says: at most one is not zero
     stated = np.array([0, np.nan, d, 0, np.nan, 1 - d, 0])[region]
     top = np.array([0, d, d, 0, 1 - d, 1 - d, 0])[region]
@@ -93,13 +93,13 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         for k, (text, _, _) in enumerate(_ROWS)
         if np.any(region == k)
     }
-    values[f"{name}/apart"] = bool(2 * found.rho >= mu + mu**2)
+    values[f"{name}/apart"] = bool(2 * solution.rho >= mu + mu**2)
     values[f"{name}/as stated"] = float(as_stated.mean())
     if repeat == 0:
         values |= {
             f"{name}/margin": margin,
             f"{name}/share": share,
-            f"{name}/rho": found.rho,
+            f"{name}/rho": solution.rho,
         }
     return values
 
@@ -134,8 +134,8 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         share = np.array(values[f"{name}/share"][0])
         rho = values[f"{name}/rho"][0]
         axis.plot(margin, share, MARKERS[0], ms=3, color=COLOURS[0])
-        for place in (rho + 1, rho - 1, 1 - rho, -rho - 1):
-            axis.axvline(place, color=GREY, lw=0.8, ls=":")
+        for end in (rho + 1, rho - 1, 1 - rho, -rho - 1):
+            axis.axvline(end, color=GREY, lw=0.8, ls=":")
         axis.set(title=f"{name} (rho = {rho:.2f})", xlabel="y f(x)", xlim=(-rho - 4, rho + 4))
     axes[0].set_ylabel("(gamma' + gamma'') mu / C")
 

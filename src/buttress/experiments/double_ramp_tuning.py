@@ -125,20 +125,20 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for (name, method), (cost, _) in _PRINTED.items():
-        found = values.get(f"{name}/{method}/log2 C")
+        log_costs = values.get(f"{name}/{method}/log2 C")
         lost = values.get(f"{name}/{method}/risk at the printed values")
-        if not found or not lost:
+        if not log_costs or not lost:
             continue
         best = np.array(values[f"{name}/{method}/risk at our choice"], dtype=float)
         excess = np.array(lost, dtype=float) - best
         wanted = float(np.log2(float(cost or "nan")))
-        share = float(np.mean(np.array(found) == wanted))
+        share = float(np.mean(np.array(log_costs) == wanted))
         checks.append(
             Check(
                 f"10-fold cross-validation chooses the printed C = {cost} ({name}, {method})",
                 None if 0.3 < share < 0.7 else share >= 0.7,
-                f"in {share:.0%} of {len(found)} searches; its risk is {excess.mean():.4f} above "
-                f"the chosen one's on average, {excess.max():.4f} at most",
+                f"in {share:.0%} of {len(log_costs)} searches; its risk is {excess.mean():.4f} "
+                f"above the chosen one's on average, {excess.max():.4f} at most",
             )
         )
     return checks
@@ -148,13 +148,13 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     sets = [name for name in _SETS if f"{name}/{_TUNED[0]}/log2 C" in values]
     axes = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, sets, strict=True):
-        for place, method in enumerate(_TUNED):
-            found = np.array(values[f"{name}/{method}/log2 C"], dtype=float)
+        for k, method in enumerate(_TUNED):
+            log_costs = np.array(values[f"{name}/{method}/log2 C"], dtype=float)
             powers = np.array(_POWERS, dtype=float)
-            share = [float(np.mean(found == power)) for power in powers]
-            axis.plot(powers, share, marker="o", label=method, **line_style(place))
+            share = [float(np.mean(log_costs == power)) for power in powers]
+            axis.plot(powers, share, marker="o", label=method, **line_style(k))
             printed = np.log2(float(_PRINTED[name, method][0] or "nan"))
-            axis.axvline(printed, color=GREY, lw=0.8, ls=(0, (1 + 3 * place, 2)))
+            axis.axvline(printed, color=GREY, lw=0.8, ls=(0, (1 + 3 * k, 2)))
         axis.set(title=name, xlabel="log2 C (grey: printed)")
     axes[0].set_ylabel("share of the searches")
     axes[-1].legend()

@@ -13,7 +13,7 @@ from buttress.experiments._model import Plan, Task, Values
 from buttress.experiments._sampling import generator, random_split
 from buttress.experiments.lhs_table2 import EXPERIMENT as TABLE
 
-_OWN = "LeakyHockeyStickClassifierCV"
+_DEFAULT = "LeakyHockeyStickClassifierCV"
 _CELLS = [cell for cell in TABLE.cells if cell.id.endswith("Gaussian/LHS/error")]
 _NAMES = {cell.group: cell.labels["data"] for cell in _CELLS}
 _BEST = {
@@ -47,7 +47,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, repeat = arguments["name"], arguments["repeat"]
     bunch = load_dataset(name)
     train, test = random_split(len(bunch.y), 2 / 3, generator(plan.seed, repeat))
-    models = {_OWN: LeakyHockeyStickClassifierCV(), NOISE_AWARE: noise_aware()}
+    models = {_DEFAULT: LeakyHockeyStickClassifierCV(), NOISE_AWARE: noise_aware()}
     values: Values = {}
     for key, model in models.items():
         fitted = make_pipeline(StandardScaler(), model).fit(bunch.X[train], bunch.y[train])
@@ -65,7 +65,7 @@ EXPERIMENT = beyond(
         "test rows were seen.",
     ),
     names=_NAMES,
-    own=_OWN,
+    default_model=_DEFAULT,
     printed=_BEST,
     columns="four",
     tasks=_tasks,

@@ -56,14 +56,14 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     loss, schedule, n = arguments["loss"], arguments["schedule"], arguments["n"]
     if n == 0:
         return _conditions()
-    here = world()
+    small_world = world()
     model = LeakyHockeyStickClassifier(
         alpha=_penalty(schedule, n), r=_POWERS[loss], kernel="precomputed", fit_intercept=False
     )
     excess = []
     for draw in range(plan.runs(_DRAWS, 5)):
-        _, f = here.fitted(model, here.sample(n, generator(plan.seed, draw, n, 5)))
-        excess.append(here.error(f) - here.bayes_error)
+        _, f = small_world.fitted(model, small_world.sample(n, generator(plan.seed, draw, n, 5)))
+        excess.append(small_world.error(f) - small_world.bayes_error)
     return {f"{loss}/{schedule}/{n}": excess}
 
 
@@ -125,15 +125,15 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_POWERS), sharey=True)
     for axis, loss in zip(axes, _POWERS, strict=True):
-        for place, schedule in enumerate(_SCHEDULES):
+        for k, schedule in enumerate(_SCHEDULES):
             sizes = [n for n in _SIZES if f"{loss}/{schedule}/{n}" in values]
             means = [100 * np.mean(values[f"{loss}/{schedule}/{n}"]) for n in sizes]
             axis.plot(
                 sizes,
                 np.maximum(means, 1e-3),
-                marker=MARKERS[place],
+                marker=MARKERS[k],
                 label=f"lambda ~ {schedule}",
-                **line_style(place),
+                **line_style(k),
             )
         axis.axhline(0.1, color=GREY, lw=0.6)
         axis.set(title=loss, xscale="log", yscale="log", xlabel="n")

@@ -39,8 +39,8 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(("hinge", "LHS")):
-        axis.plot(values["u"][0], values[name][0], label=name, **line_style(place))
+    for k, name in enumerate(("hinge", "LHS")):
+        axis.plot(values["u"][0], values[name][0], label=name, **line_style(k))
     axis.axhline(0, color=GREY, lw=0.6)
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()

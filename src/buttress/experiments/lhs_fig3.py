@@ -40,8 +40,8 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     u = np.array(values["u"][0])
     axis.plot(u, 1 - u, color=GREY, lw=0.8, label="1 - u")
-    for place, name in enumerate((*(f"r = {r:g}" for r in _POWERS), "LHS")):
-        axis.plot(u, values[name][0], label=name, **line_style(place))
+    for k, name in enumerate((*(f"r = {r:g}" for r in _POWERS), "LHS")):
+        axis.plot(u, values[name][0], label=name, **line_style(k))
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()
 

@@ -52,11 +52,11 @@ def _tasks(plan: Plan) -> list[Task]:
     return [Task(f"n = {n}", f"n = {n}", {"n": n}) for n in sizes]
 
 
-def _lemma4(here: World, f: NDArray[Any], delta: float) -> float:
+def _lemma4(small_world: World, f: NDArray[Any], delta: float) -> float:
     """The right side of Lemma 4 for the values f at the points."""
     from buttress.losses import LeakyHockeyStick
 
-    loss, eta = LeakyHockeyStick(), here.eta
+    loss, eta = LeakyHockeyStick(), small_world.eta
     clear = eta * (1 - eta) <= delta / 2 * (1 - delta / 2)
     best = np.where(eta > 0.5, eta / (1 - eta), -(1 - eta) / eta)
     excess = eta * (loss.value(f) - loss.value(best))
@@ -69,17 +69,17 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.classifiers import LeakyHockeyStickClassifier
 
     n = arguments["n"]
-    here, penalty = world(swing=_SWING), _penalty(n)
+    small_world, penalty = world(swing=_SWING), _penalty(n)
     model = LeakyHockeyStickClassifier(alpha=penalty, kernel="precomputed", fit_intercept=False)
     values: Values = {}
     for draw in range(plan.runs(_DRAWS, 5)):
-        _, f = here.fitted(model, here.sample(n, generator(plan.seed, draw, n, 4)))
-        found = {
-            "excess": here.error(f) - here.bayes_error,
+        _, f = small_world.fitted(model, small_world.sample(n, generator(plan.seed, draw, n, 4)))
+        of_draw = {
+            "excess": small_world.error(f) - small_world.bayes_error,
             "reach": float(np.abs(f).max()) * 2 * penalty,
         }
-        found |= {f"bound/{delta:g}": _lemma4(here, f, delta) for delta in _DELTAS}
-        for key, value in found.items():
+        of_draw |= {f"bound/{delta:g}": _lemma4(small_world, f, delta) for delta in _DELTAS}
+        for key, value in of_draw.items():
             values.setdefault(f"{n}/{key}", []).append(value)
     return values
 
@@ -135,14 +135,14 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         label="excess error",
         **line_style(0),
     )
-    for place, delta in enumerate(_DELTAS):
+    for k, delta in enumerate(_DELTAS):
         means = [np.mean(values[f"{n}/bound/{delta:g}"]) for n in sizes]
         axis.plot(
             sizes,
             means,
-            marker=MARKERS[place + 1],
+            marker=MARKERS[k + 1],
             label=f"Lemma 4, delta = {delta:g}",
-            **line_style(place + 1),
+            **line_style(k + 1),
         )
     axis.set(xscale="log", yscale="log", xlabel="n", ylabel="mean over samples")
     axis.legend()

@@ -104,8 +104,8 @@ def _cells() -> tuple[Cell, ...]:
                 )
             )
         for learner in LEARNERS:
-            place = LEARNERS.index(learner) * 3
-            error, spread, seconds = (numbers[place : place + 3] + [None] * 3)[:3]
+            first = LEARNERS.index(learner) * 3
+            error, spread, seconds = (numbers[first : first + 3] + [None] * 3)[:3]
             labels = {"data": title, "kernel": kernel, "learner": learner}
             cells.append(
                 Cell(
@@ -208,18 +208,18 @@ def _sides(kernel: str, ours: str, quantity: str) -> dict[str, tuple[str, str]]:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for kernel, better, faster in (("linear", 10, 15), ("Gaussian", 6, 13)):
-        found = cases(values, _sides(kernel, "LHS", "error"))
-        if found:
+        compared = cases(values, _sides(kernel, "LHS", "error"))
+        if compared:
             text = f"the {kernel} LHS outperforms the SVM on {better} of 15 data sets"
-            checks.append(at_least(text, better, found))
+            checks.append(at_least(text, better, compared))
         for ours, whose in (("LHS", "this package's"), ("LHS by MM", "the paper's")):
-            found = cases(values, _sides(kernel, ours, "seconds"))
-            if found:
+            compared = cases(values, _sides(kernel, ours, "seconds"))
+            if compared:
                 text = (
                     f"the {kernel} LHS, by {whose} algorithm, is faster than the SVM on "
                     f"{faster} of 15 data sets"
                 )
-                checks.append(at_least(text, faster, found))
+                checks.append(at_least(text, faster, compared))
     return checks
 
 

@@ -72,7 +72,7 @@ def _tasks(plan: Plan) -> list[Task]:
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     noise, (first, last) = arguments["noise"], arguments["splits"]
     X, y = load("banana_ida", 500 if plan.quick else None)
-    found = []
+    of_splits = []
     for repeat in range(first, last):
         train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
         seed = seed_of(plan.seed, repeat, 1)
@@ -85,11 +85,11 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
             model = chosen(models, X[train][:held], noisy[:held], random)
             model.fit(X[train], noisy)
         refused = model.n_skipped_ / len(train)
-        found.append((model.score(X[test], y[test]), len(model.support_), refused > _LOCKED))
+        of_splits.append((model.score(X[test], y[test]), len(model.support_), refused > _LOCKED))
     names = ("accuracy", "SVs", "locked")
     return {
         f"{noise:g}/{name}": [float(value) for value in column]
-        for name, column in zip(names, zip(*found, strict=True), strict=True)
+        for name, column in zip(names, zip(*of_splits, strict=True), strict=True)
     }
 
 

@@ -14,7 +14,7 @@ from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
 from buttress.experiments.pa_ramp_table2 import SETS, load
 
-_OWN = "PARampClassifier (one pass)"
+_DEFAULT = "PARampClassifier (one pass)"
 _NOISE = (0.0, 0.1)
 _NAMES = {
     f"{name}@{noise:g}": f"{title}, {noise:.0%}" for name, title in SETS.items() for noise in _NOISE
@@ -23,14 +23,14 @@ _NAMES = {
 
 def _best(key: str) -> str:
     """The lowest printed error of a set at a noise level."""
-    found = [
+    accuracies = [
         float(cell.printed)
         for cell in TABLE.cells
         if cell.printed
         and cell.id.startswith(key.replace("@", "/") + "/")
         and cell.labels["quantity"] == "accuracy"
     ]
-    return f"{100 - max(found):.2f}"
+    return f"{100 - max(accuracies):.2f}"
 
 
 _BEST = {key: _best(key) for key in _NAMES}
@@ -53,7 +53,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     X, y = load(name, 300 if plan.quick else None)
     train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
     noisy = flip_labels(y[train], noise, random_state=seed_of(plan.seed, repeat, 1))
-    models = {_OWN: PARampClassifier(), NOISE_AWARE: noise_aware()}
+    models = {_DEFAULT: PARampClassifier(), NOISE_AWARE: noise_aware()}
     return {
         f"{name}@{noise:g}/{key}": 1 - model.fit(X[train], noisy).score(X[test], y[test])
         for key, model in models.items()
@@ -71,7 +71,7 @@ EXPERIMENT = beyond(
         "noise-aware classifier is a batch method and sees all rows at once.",
     ),
     names=_NAMES,
-    own=_OWN,
+    default_model=_DEFAULT,
     printed=_BEST,
     columns="four",
     tasks=_tasks,

@@ -75,9 +75,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = axes.ravel()
     for axis, name in zip(axes, shown, strict=False):
         seen = values[f"{name}/seen"][0]
-        for place, learner in enumerate(_LEARNERS):
+        for k, learner in enumerate(_LEARNERS):
             curves = 100 * np.array(values[f"{name}/{learner}"], dtype=float)
-            style = line_style(place)
+            style = line_style(k)
             axis.plot(seen, curves.mean(axis=0), label=learner, **style)
             axis.fill_between(
                 seen, curves.min(axis=0), curves.max(axis=0), color=style["color"], alpha=0.15, lw=0

@@ -78,14 +78,14 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _ratios(values: Mapping[str, list[Any]], learner: str) -> dict[float, float]:
     """By width: our support vectors over the printed ones, geometric mean over the noise."""
     printed = {cell.id: float(cell.printed or "nan") for cell in EXPERIMENT.cells}
-    found = {}
+    ratios = {}
     for width in _WIDTHS:
         keys = [f"{width:g}/{noise:g}/{learner}/SVs" for noise in NOISE]
         keys = [key for key in keys if key in values]
         if keys:
             logs = [np.log(np.mean(values[key]) / printed[key]) for key in keys]
-            found[width] = float(np.exp(np.mean(logs)))
-    return found
+            ratios[width] = float(np.exp(np.mean(logs)))
+    return ratios
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -117,15 +117,15 @@ def _nearest(values: Mapping[str, list[Any]], learner: str) -> float:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_LEARNERS))
     for axis, learner in zip(axes, _LEARNERS, strict=True):
-        for place, noise in enumerate(NOISE):
+        for k, noise in enumerate(NOISE):
             keys = [f"{width:g}/{noise:g}/{learner}/SVs" for width in _WIDTHS]
             if not all(key in values for key in keys):
                 continue
-            style = {"color": COLOURS[place], "marker": MARKERS[place]}
+            style = {"color": COLOURS[k], "marker": MARKERS[k]}
             label = f"{noise:.0%} flipped"
             axis.plot(_WIDTHS, [np.mean(values[key]) for key in keys], label=label, **style)
             cell = next(c for c in EXPERIMENT.cells if c.id == keys[0])
-            axis.axhline(float(cell.printed or "nan"), color=COLOURS[place], lw=0.8, ls=":")
+            axis.axhline(float(cell.printed or "nan"), color=COLOURS[k], lw=0.8, ls=":")
         axis.set(title=learner, xlabel="gamma", xscale="log", ylim=(0, None))
         axis.set_xticks(_WIDTHS, [f"{width:g}" for width in _WIDTHS])
         axis.minorticks_off()

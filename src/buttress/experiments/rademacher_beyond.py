@@ -69,13 +69,13 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 
 def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-    found = []
-    for (name, title), other in product(_SETS.items(), _MODELS[1:]):
-        if f"{name}/{other}" in values:
-            difference, error = gap(values[f"{name}/{_MODELS[0]}"], values[f"{name}/{other}"])
-            what = f"{_MODELS[0]} - {other} (points)"
-            found.append(Pair(title, what, 100 * difference, 100 * error))
-    return found
+    pairs = []
+    for (name, title), rival in product(_SETS.items(), _MODELS[1:]):
+        if f"{name}/{rival}" in values:
+            difference, error = gap(values[f"{name}/{_MODELS[0]}"], values[f"{name}/{rival}"])
+            what = f"{_MODELS[0]} - {rival} (points)"
+            pairs.append(Pair(title, what, 100 * difference, 100 * error))
+    return pairs
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -100,14 +100,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     shown = [name for name in _SETS if f"{name}/{_MODELS[0]}" in values]
-    for place, model in enumerate(_MODELS):
+    for k, model in enumerate(_MODELS):
         runs = [100 * np.array(values[f"{name}/{model}"], dtype=float) for name in shown]
         axis.errorbar(
-            np.arange(len(shown)) + 0.12 * (place - 1),
+            np.arange(len(shown)) + 0.12 * (k - 1),
             [r.mean() for r in runs],
             yerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-            fmt=MARKERS[place],
-            color=COLOURS[place],
+            fmt=MARKERS[k],
+            color=COLOURS[k],
             label=model,
         )
     axis.set_xticks(range(len(shown)), [_SETS[name] for name in shown])

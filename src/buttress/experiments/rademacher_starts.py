@@ -100,8 +100,8 @@ def exact_maximum(
     for pattern in product((0.0, 1.0), repeat=n):
         first = -np.array(pattern) * pull
         ends = np.sort(np.stack([first, first + reach]), axis=0)
-        found = box_qp(shared, linear, ends[0], ends[1])
-        best = max(best, objective(K, y, sigma, slope, beta, found.x / (2 * beta)))
+        solution = box_qp(shared, linear, ends[0], ends[1])
+        best = max(best, objective(K, y, sigma, slope, beta, solution.x / (2 * beta)))
     return best
 
 
@@ -134,7 +134,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     used = best > 1e-9
     ratio = {"zero": zero[used] / best[used], "default": default[used] / best[used]}
     values: Values = {
-        f"{slope:g}/{kind}/{way}": [float(v) for v in found] for way, found in ratio.items()
+        f"{slope:g}/{kind}/{way}": [float(v) for v in ratios] for way, ratios in ratio.items()
     }
     if exact:
         solved = (ratio["zero"] > 1 - 1e-6).astype(float)
@@ -180,20 +180,20 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         (f"{_EXACT_ROWS} rows, exact maximum", f"{_LARGE_ROWS} rows, best of {_MANY} starts"),
         strict=True,
     ):
-        place = 0
+        k = 0
         for slope, way in product(_SLOPES, ("zero", "default")):
-            found = values.get(f"{slope:g}/{kind}/{way}")
-            if not found:
+            ratios = values.get(f"{slope:g}/{kind}/{way}")
+            if not ratios:
                 continue
-            ratio = np.sort(np.array(found))
+            ratio = np.sort(np.array(ratios))
             axis.plot(
                 ratio,
                 (np.arange(len(ratio)) + 1) / len(ratio),
                 drawstyle="steps-post",
                 label=f"gamma = {slope:g}, " + ("from zero" if way == "zero" else "11 starts"),
-                **line_style(place),
+                **line_style(k),
             )
-            place += 1
+            k += 1
         axis.set(title=title, xlabel="value found / reference")
     axes[0].set_ylabel("share of the problems below")
     axes[0].legend(loc="upper left")

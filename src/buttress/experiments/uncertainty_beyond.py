@@ -11,7 +11,7 @@ from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisation
 from buttress.experiments._model import Plan, Task, Values
 from buttress.experiments.uncertainty_table3 import EXPERIMENT as TABLE
 
-_OWN = "UncertaintySetClassifierCV"
+_DEFAULT = "UncertaintySetClassifierCV"
 _BEST = {
     name: min(
         (cell.printed or "nan" for cell in TABLE.cells if cell.group == name and cell.printed),
@@ -37,7 +37,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
     name, number = arguments["name"], arguments["number"]
     X, y, X_test, y_test = realisation(name, number)
-    models = {_OWN: UncertaintySetClassifierCV(), NOISE_AWARE: noise_aware()}
+    models = {_DEFAULT: UncertaintySetClassifierCV(), NOISE_AWARE: noise_aware()}
     return {
         f"{name}/{key}": 1 - model.fit(X, y).score(X_test, y_test) for key, model in models.items()
     }
@@ -53,7 +53,7 @@ EXPERIMENT = beyond(
         "of the five columns of Table 3, which is known only after the test rows were seen.",
     ),
     names=SETS,
-    own=_OWN,
+    default_model=_DEFAULT,
     printed=_BEST,
     columns="five",
     tasks=_tasks,

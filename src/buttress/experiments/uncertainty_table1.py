@@ -57,9 +57,9 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     rate, repeat = arguments["rate"], arguments["repeat"]
     train, test = (
         make_skewed_gaussians(
-            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, part, int(10 * rate))
+            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, side, int(10 * rate))
         )
-        for part, size in enumerate((80 if plan.quick else 400, 10_000))
+        for side, size in enumerate((80 if plan.quick else 400, 10_000))
     )
     errors = error_rates(train.X, train.y, test.X, test.y, _WIDTHS, plan.quick, plan.seed, repeat)
     return {f"{rate}/{method}": error for method, error in errors.items()}

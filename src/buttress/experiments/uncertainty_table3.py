@@ -148,19 +148,19 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     turned = {name: (f"{name}/unbiased MPM", f"{name}/h = 0") for name in _DUPLICATED}
     against = {name: (f"{name}/h = 1", f"{name}/C-SVM") for name in SETS}
     checks = []
-    if found := cases(values, keys):
+    if compared := cases(values, keys):
         text = "h = 0 has smaller test errors than the unbiased MPM (sets without duplicated rows)"
         checks.append(
             replace(
-                always(text, found),
+                always(text, compared),
                 meaning="Against an MPM whose ridge is tuned like every other parameter",
             )
         )
-    if found := cases(values, untuned):
+    if compared := cases(values, untuned):
         text = "h = 0 has smaller test errors than the unbiased MPM with a ridge of 1e-6"
         checks.append(
             replace(
-                always(text, found),
+                always(text, compared),
                 meaning="Where this holds and the line above does not, the paper's advantage is "
                 "over a rival that was not regularised, not over its uncertainty set",
                 ours=True,
@@ -169,12 +169,12 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     nearer = _nearer(values)
     if nearer:
         checks.append(nearer)
-    if found := cases(values, turned):
+    if compared := cases(values, turned):
         text = "with many duplicated rows (flare-solar, titanic) the unbiased MPM is better"
-        checks.append(always(text, found))
-    if found := cases(values, against):
+        checks.append(always(text, compared))
+    if compared := cases(values, against):
         text = "overall, the C-SVM is better than h = 1 (at least half of the sets)"
-        checks.append(at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in found]))
+        checks.append(at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in compared]))
     return checks
 
 

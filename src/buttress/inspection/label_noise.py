@@ -179,9 +179,12 @@ class LabelNoiseDisplay:
         (self.expected_line_,) = right.plot(count, self.expected, color=_CURVE, label="expected")
         self.reviewed_line_ = None
         if self.reviewed is not None and len(self.reviewed):
-            found = np.cumsum(self.reviewed) / np.arange(1, len(self.reviewed) + 1)
+            wrong_so_far = np.cumsum(self.reviewed) / np.arange(1, len(self.reviewed) + 1)
             (self.reviewed_line_,) = right.plot(
-                np.arange(1, len(found) + 1), found, color=_FOUND, label="found by review"
+                np.arange(1, len(wrong_so_far) + 1),
+                wrong_so_far,
+                color=_FOUND,
+                label="found by review",
             )
         right.set(
             xlabel="labels looked at, the most suspicious first",

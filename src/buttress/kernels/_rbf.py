@@ -75,9 +75,9 @@ def rbf_matrix(X: Array, Z: Array, gamma: float) -> Array:
     step = max(1, _ENTRIES // max(1, len(Z)))
 
     def work(start: int) -> None:
-        part = slice(start, start + step)
-        np.matmul(X[part], Z.T, out=K[part])
-        similarities(K[part], norms[part], others, scale)
+        rows = slice(start, start + step)
+        np.matmul(X[rows], Z.T, out=K[rows])
+        similarities(K[rows], norms[rows], others, scale)
 
     _run(work, range(0, len(X), step), K.size)
     return K
@@ -104,10 +104,10 @@ def rbf_sums(X: Array, Z: Array, coefs: Array, gamma: float) -> Array:
     step = max(1, _SUMMED // max(1, len(Z)))
 
     def work(start: int) -> None:
-        part = slice(start, start + step)
-        T = X[part] @ Z.T
-        similarities(T, norms[part], others, scale)
-        np.matmul(T, coefs.T, out=out[part])
+        rows = slice(start, start + step)
+        T = X[rows] @ Z.T
+        similarities(T, norms[rows], others, scale)
+        np.matmul(T, coefs.T, out=out[rows])
 
     _run(work, range(0, len(X), step), len(X) * len(Z))
     return out
@@ -134,9 +134,9 @@ def _similarities(dtype: Any) -> Any:
 def _similarities_64(T: Array, left: Array, right: Array, gamma: float) -> None:
     """Replace products of rows by similarities, given the rows' squared norms."""
     for i in range(T.shape[0]):
-        own = left[i]
+        norm = left[i]
         for j in range(T.shape[1]):
-            distance = own + right[j] - 2.0 * T[i, j]
+            distance = norm + right[j] - 2.0 * T[i, j]
             T[i, j] = exp64(-gamma * (0.0 if distance < 0.0 else distance))
 
 
@@ -145,9 +145,9 @@ def _similarities_32(T: Array, left: Array, right: Array, gamma: Any) -> None:
     """The float32 version of `_similarities_64`."""
     nothing = np.float32(0.0)
     for i in range(T.shape[0]):
-        own = left[i]
+        norm = left[i]
         for j in range(T.shape[1]):
-            distance = own + right[j] - np.float32(2.0) * T[i, j]
+            distance = norm + right[j] - np.float32(2.0) * T[i, j]
             T[i, j] = exp32(-gamma * (nothing if distance < nothing else distance))
 
 

@@ -255,9 +255,9 @@ def _largest(K: Array) -> tuple[float, float]:
         for left in range(0, top + 1, tile):
             for i in range(top, min(top + tile, n)):
                 for j in range(left, min(left + tile, i + 1)):
-                    here, there = K[i, j], K[j, i]
-                    entry = max(entry, abs(here), abs(there))
-                    difference = max(difference, abs(here - there))
+                    below, above = K[i, j], K[j, i]
+                    entry = max(entry, abs(below), abs(above))
+                    difference = max(difference, abs(below - above))
     return entry, difference
 
 

@@ -103,10 +103,10 @@ class TruncatedQuadratic:
         # the sum at the kink of every row, over the rows before it
         before = ahead * reached - np.cumsum(w[order] * ahead)
         k = max(int(np.searchsorted(before, due, side="right")) - 1, 0)
-        own, part = ahead[: k + 1], w[order[: k + 1]]
-        root = (due + float(part @ own)) / float(reached[k])
+        kinks, weight = ahead[: k + 1], w[order[: k + 1]]
+        root = (due + float(weight @ kinks)) / float(reached[k])
         # what the sums have rounded
-        root += (due - float(part @ np.maximum(root - own, 0.0))) / float(reached[k])
+        root += (due - float(weight @ np.maximum(root - kinks, 0.0))) / float(reached[k])
         return float(root + s[order[0]] + self.b1)
 
     def conjugate(self, s: Array) -> Array:

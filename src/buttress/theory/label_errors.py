@@ -107,8 +107,8 @@ class LabelErrors:
             # the smallest expected noise and the smallest room bound every corner
             room = 1.0 - float(np.sort(self.high)[-2:].sum())
             return float(np.clip((observed - self.low @ shares) / room, 0.0, 1.0))
-        found = [(observed - r @ shares) / (1.0 - np.sort(r)[-2:].sum()) for r in corners]
-        return float(np.clip(max(found), 0.0, 1.0))
+        errors = [(observed - r @ shares) / (1.0 - np.sort(r)[-2:].sum()) for r in corners]
+        return float(np.clip(max(errors), 0.0, 1.0))
 
     def true_error_bound(self, errors: int, answers: IntArray, level: float) -> float:
         """Upper bound on the error on true labels, failing with probability `level` at most.

@@ -75,8 +75,8 @@ def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm 
         sums = emit.loop(top, size, [emit.zeros()] * _ROWS, add_row)
         for r, total in enumerate(sums):
             row = emit.at(matrix.data, builder.add(low, emit.integer(r)), stride)
-            place = emit.at(row, column)
-            emit.store(builder.fsub(emit.load(place), total), place)
+            target = emit.at(row, column)
+            emit.store(builder.fsub(emit.load(target), total), target)
         return context.get_dummy_value()
 
     return signature, generate

@@ -128,15 +128,15 @@ class Budget:
         b = row[0, : n - 1].astype(np.float64)
         v = known @ b
         ridge = _RIDGE[row.dtype]
-        own = float(store.kxx[n - 1]) * (1.0 + ridge)
-        rest = own - float(b @ v)
-        if rest <= 0.5 * ridge * own:
+        diagonal = float(store.kxx[n - 1]) * (1.0 + ridge)
+        residual = diagonal - float(b @ v)
+        if residual <= 0.5 * ridge * diagonal:
             self.age = 0
             return self._fresh_inverse(store)
         M = np.empty((n, n))
-        M[: n - 1, : n - 1] = known + np.outer(v, v / rest)
-        M[n - 1, : n - 1] = M[: n - 1, n - 1] = -v / rest
-        M[n - 1, n - 1] = 1.0 / rest
+        M[: n - 1, : n - 1] = known + np.outer(v, v / residual)
+        M[n - 1, : n - 1] = M[: n - 1, n - 1] = -v / residual
+        M[n - 1, n - 1] = 1.0 / residual
         return M
 
     def _fresh_inverse(self, store: VectorStore) -> Array:

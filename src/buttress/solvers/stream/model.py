@@ -145,8 +145,8 @@ class OnlineModel:
                 learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
         return outcome
 
-    def _told(self) -> tuple[Array, int, Any, Array]:
-        """What every compiled loop is told after the rows: the rule and where it stands."""
+    def _learner(self) -> loops.Learner:
+        """What every compiled loop is told beside the rows."""
         return compiled_rule(self.rule, self.dtype), self.t, self.seen, self.size
 
     def _learn_linear(
@@ -159,8 +159,7 @@ class OnlineModel:
         else:
             block = rows = np.ascontiguousarray(block)
             learn = loops.learn_linear
-        found = (A, out.scores, out.updated, out.refused)
-        self.t = learn(rows, Y, self.weights, *self._told(), *found)
+        self.t = learn(rows, Y, self.weights, self._learner(), A, out.arrays)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -176,8 +175,7 @@ class OnlineModel:
         A = np.zeros_like(Y)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
-        found = (A, out.scores, out.updated, out.refused)
-        self.t = loops.learn_appending(within, Y, kxx, *self._told(), *found)
+        self.t = loops.learn_appending(within, Y, kxx, self._learner(), A, out.arrays)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -200,11 +198,10 @@ class OnlineModel:
         limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
         self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
         start = 0
-        results = (out.scores, out.updated, out.refused, out.vectors)
         while start < B:
             begin, span = start, (start, n, limit)
             start, n, self.t = loops.learn_revising(
-                span, K, within, store.coef, Y, kxx, *self._told(), results
+                span, K, within, store.coef, Y, kxx, self._learner(), out.arrays
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]
