@@ -8,12 +8,12 @@ are there, does not when even all unclear ones would not do, and cannot be told 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._model import Check
+from buttress.experiments._model import Check, Pair
 
 Values = Mapping[str, list[Any]]
 # A case: what it is called, the side that should be smaller, the side that should be larger.
@@ -81,11 +81,12 @@ def cases(values: Values, keys: Mapping[str, tuple[str, str]]) -> list[Case]:
     ]
 
 
-def claims(*makers: Callable[[Values], Check | None]) -> Callable[[Values], list[Check]]:
-    """One check from every maker that finds its values."""
+def in_most(below: int, above: int, count: int) -> bool | None:
+    """Whether a side is clearly smaller in more than half of the cases; None when unclear."""
+    return True if below > count / 2 else False if above >= count / 2 else None
 
-    def check(values: Values) -> list[Check]:
-        made = (maker(values) for maker in makers)
-        return [one for one in made if one is not None]
 
-    return check
+def in_points(what: str, columns: str, first: Sequence[Any], second: Sequence[Any]) -> Pair:
+    """The difference of two columns of errors, in points."""
+    difference, error = gap(first, second)
+    return Pair(what, f"{columns} (points)", 100 * difference, 100 * error)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._sampling import Split, seed_of
+from buttress.experiments._sampling import Split
 from buttress.kernels import make_kernel
 
 PAPER = (
@@ -136,11 +136,3 @@ def fit_svm(
         warnings.simplefilter("ignore")
         model = SupportVectorPath(kernel, width, quick, timed).fit(X, y, folds)
     return model, time.process_time() - start
-
-
-def balanced_parts(y: NDArray[Any], *numbers: int) -> list[Split]:
-    """Five stratified folds, the same for all learners."""
-    from sklearn.model_selection import StratifiedKFold
-
-    splitter = StratifiedKFold(5, shuffle=True, random_state=seed_of(*numbers))
-    return list(splitter.split(np.zeros((len(y), 1)), y))

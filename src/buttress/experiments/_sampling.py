@@ -42,6 +42,14 @@ def folds(n: int, count: int, random: np.random.Generator) -> Iterator[Split]:
         yield np.concatenate([group for j, group in enumerate(groups) if j != k]), test
 
 
+def balanced_folds(y: NDArray[Any], count: int, *numbers: int) -> list[Split]:
+    """Stratified folds that depend on the numbers alone: the same for all learners."""
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(count, shuffle=True, random_state=seed_of(*numbers))
+    return list(splitter.split(np.zeros((len(y), 1)), y))
+
+
 def stratified_folds(y: NDArray[Any], count: int, random: np.random.Generator) -> list[Split]:
     """As `folds`, with the classes spread evenly over the parts."""
     fold_of = np.empty(len(y), dtype=int)

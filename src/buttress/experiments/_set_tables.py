@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._sampling import Split, seed_of
+from buttress.experiments._sampling import Split, balanced_folds
 from buttress.kernels import make_kernel
 
 _MACHINES = ("MPM", "unbiased MPM")
 METHODS = ("C-SVM", *_MACHINES, "h = 0", "h = 1")
-COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+C_VALUES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 RADII = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 RIDGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 # A machine that is regularised for its numbers' sake only, beside the tuned one.
 UNTUNED = 1e-6
 UNTUNED_METHODS = tuple(f"{method}, ridge 1e-6" for method in _MACHINES)
 # Relative, of a machine that is scored on held-out rows and then forgotten.
-_PRECISION = 1e-8
+_HELD_OUT_PRECISION = 1e-8
 
 
 def error_rates(
@@ -34,9 +34,9 @@ def error_rates(
     """Test error of every method, its width and penalty by the same 5 folds."""
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    folds = _parts(X, y, quick, *numbers)
+    folds = balanced_folds(y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
-    costs, radii, ridges = (v[1:4:2] if quick else v for v in (COSTS, RADII, RIDGES))
+    costs, radii, ridges = (v[1:4:2] if quick else v for v in (C_VALUES, RADII, RIDGES))
     models = {"C-SVM": _tuned_svm(costs, widths, X, y, folds)}
     models |= _tuned_machines(ridges, widths, X, y, folds)
     for h in (0, 1):
@@ -55,20 +55,13 @@ def untuned_rates(
     *numbers: int,
 ) -> dict[str, float]:
     """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
-    folds = _parts(X, y, quick, *numbers)
+    folds = balanced_folds(y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
     models = _tuned_machines((UNTUNED,), widths, X, y, folds)
     return {
         name: float(np.mean(models[method].predict(X_test) != y_test))
         for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
     }
-
-
-def _parts(X: NDArray[Any], y: NDArray[Any], quick: bool, *numbers: int) -> list[Split]:
-    from sklearn.model_selection import StratifiedKFold
-
-    splitter = StratifiedKFold(3 if quick else 5, shuffle=True, random_state=seed_of(*numbers))
-    return list(splitter.split(X, y))
 
 
 def _tuned_svm(
@@ -111,7 +104,9 @@ def _tuned_machines(
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
         for train, test in folds:
             geometry, weight = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
-            path = minimax_path(geometry, sign[train], weight, ridges, precision=_PRECISION)
+            path = minimax_path(
+                geometry, sign[train], weight, ridges, precision=_HELD_OUT_PRECISION
+            )
             for j, solution in enumerate(path):
                 scores = K[np.ix_(test, train)] @ solution.coef - geometry.offset(
                     solution.coef, None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_POINTS = 120
+_WORLD_POINTS = 120
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Rows:
 
 def world(gamma: float = 20.0, swing: float = 0.4) -> World:
     """P(+1 | x) = 1/2 + swing sin(2 pi x), kernel exp(-gamma (x - z)^2)."""
-    x = (np.arange(_POINTS) + 0.5) / _POINTS
+    x = (np.arange(_WORLD_POINTS) + 0.5) / _WORLD_POINTS
     eta = 0.5 + swing * np.sin(2 * np.pi * x)
     return World(x, eta, np.exp(-gamma * (x[:, None] - x[None]) ** 2))
 

@@ -12,7 +12,7 @@ from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 
 D = 0.2
-_WIDTHS = (0.7, 2.0)
+_HALF_BANDS = (0.7, 2.0)
 
 
 def zero_d_one(t: Any, rho: float, d: float = D) -> Any:
@@ -29,7 +29,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         "generalised hinge": GeneralizedHinge(d=D).value(t),
         "double hinge": DoubleHinge(d=D).value(t),
     }
-    for rho in _WIDTHS:
+    for rho in _HALF_BANDS:
         values[f"0-d-1 {rho:g}"] = zero_d_one(t, rho)
     return values
 
@@ -38,7 +38,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for name in ("generalised hinge", "double hinge"):
         loss = np.array(values[name][0])
-        for rho, bounds in zip(_WIDTHS, (True, False), strict=True):
+        for rho, bounds in zip(_HALF_BANDS, (True, False), strict=True):
             short = float((np.array(values[f"0-d-1 {rho:g}"][0]) - loss).max())
             text = "bounds" if bounds else "does not bound"
             checks.append(
@@ -53,7 +53,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
-    for axis, rho in zip(axes, _WIDTHS, strict=True):
+    for axis, rho in zip(axes, _HALF_BANDS, strict=True):
         names = ("generalised hinge", "double hinge", f"0-d-1 {rho:g}")
         for k, name in enumerate(names):
             label = "0-d-1 loss" if name.startswith("0-d-1") else name
@@ -69,7 +69,6 @@ EXPERIMENT = Experiment(
     title="Double ramp, Figure 1: convex losses and the 0-d-1 loss",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid, d = 0.2.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

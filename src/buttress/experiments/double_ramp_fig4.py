@@ -95,7 +95,6 @@ EXPERIMENT = Experiment(
         "The set of Table 3, d = 0.2, C = 2 (double ramp) and 32 (double hinge), linear kernel.",
         "20 sets instead of one; the first is drawn. Rejection is counted on the training rows.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

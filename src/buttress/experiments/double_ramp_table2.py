@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from buttress.datasets import make_noisy_band, make_reject_synthetic
 from buttress.experiments._figures import COLOURS, GREY, MARKERS
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values, repeated
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments._sampling import seed_of
 
 # region of y f(x), what the paper says of gamma' and gamma'' there
-_ROWS = (
+_REGIONS = (
     ("above rho + mu", "0", "0"),
     ("at rho + mu", "between", "0"),
     ("rho - mu^2 to rho + mu", "Cd/mu", "0"),
@@ -26,7 +26,7 @@ _ROWS = (
 )
 _SETS = ("noisy band", "synthetic")
 _RUNS = 10
-_SMALL = 1e-5
+_AT_END = 1e-5
 
 
 def _cells() -> tuple[Cell, ...]:
@@ -40,27 +40,23 @@ def _cells() -> tuple[Cell, ...]:
             better=None,
         )
         for name in _SETS
-        for region, first, second in _ROWS
+        for region, first, second in _REGIONS
     )
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat in range(plan.runs(_RUNS, 2))
-        for name in _SETS
-    ]
+    return repeated(_SETS, plan.runs(_RUNS, 2))
 
 
 def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
     """The row of Table 2 every margin belongs to, the earliest where bands overlap."""
-    region = np.full(len(margin), len(_ROWS) - 1)
-    region[margin >= -rho - mu**2 - _SMALL] = 5
-    region[np.abs(margin - (mu - rho)) <= _SMALL] = 4
-    region[(margin > mu - rho + _SMALL) & (margin < rho - mu**2 - _SMALL)] = 3
-    region[(margin >= rho - mu**2 - _SMALL) & (margin < rho + mu - _SMALL)] = 2
-    region[np.abs(margin - rho - mu) <= _SMALL] = 1
-    region[margin > rho + mu + _SMALL] = 0
+    region = np.full(len(margin), len(_REGIONS) - 1)
+    region[margin >= -rho - mu**2 - _AT_END] = 5
+    region[np.abs(margin - (mu - rho)) <= _AT_END] = 4
+    region[(margin > mu - rho + _AT_END) & (margin < rho - mu**2 - _AT_END)] = 3
+    region[(margin >= rho - mu**2 - _AT_END) & (margin < rho + mu - _AT_END)] = 2
+    region[np.abs(margin - rho - mu) <= _AT_END] = 1
+    region[margin > rho + mu + _AT_END] = 0
     return region
 
 
@@ -90,7 +86,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     )
     values: Values = {
         f"{name}/{text}": float(as_stated[region == k].mean())
-        for k, (text, _, _) in enumerate(_ROWS)
+        for k, (text, _, _) in enumerate(_REGIONS)
         if np.any(region == k)
     }
     values[f"{name}/apart"] = bool(2 * solution.rho >= mu + mu**2)

@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments import double_ramp_table3, double_ramp_table4, double_ramp_table5
 from buttress.experiments._figures import GREY, line_style
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._reject_sets import TABLES
 from buttress.experiments._reject_tables import METHODS, PAPER
 from buttress.experiments._sampling import seed_of
 
-_SETS = {
-    "synthetic": double_ramp_table3,
-    "ionosphere": double_ramp_table4,
-    "parkinsons": double_ramp_table5,
-}
 _TUNED = METHODS[:2]
 # what the paper prints over its tables: C, and gamma for the Gaussian kernel
 _PRINTED = {
@@ -68,7 +63,7 @@ def _cells() -> tuple[Cell, ...]:
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    sets = ["synthetic"] if plan.quick else list(_SETS)
+    sets = ["synthetic"] if plan.quick else list(TABLES)
     costs = (0.2,) if plan.quick else _COSTS
     return [
         Task(f"{name}/{d:g}/{repeat}", name, {"name": name, "d": d, "repeat": repeat})
@@ -102,12 +97,12 @@ def _risks(
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, d, repeat = arguments["name"], arguments["d"], arguments["repeat"]
-    table = _SETS[name]
-    X, y = table.load(plan, repeat)
+    data = TABLES[name].DATA
+    X, y = data.load(plan, repeat)
     grid = _grid(name, plan.quick)
     values: Values = {}
     for method in _TUNED:
-        risks = _risks(table.models()[method], grid, X, y, d, seed_of(plan.seed, repeat, 8))
+        risks = _risks(data.models()[method], grid, X, y, d, seed_of(plan.seed, repeat, 8))
         chosen = grid[int(np.argmin(risks))]
         key = f"{name}/{method}"
         values[f"{key}/log2 C"] = np.log2(chosen["C"])
@@ -145,7 +140,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    sets = [name for name in _SETS if f"{name}/{_TUNED[0]}/log2 C" in values]
+    sets = [name for name in TABLES if f"{name}/{_TUNED[0]}/log2 C" in values]
     axes = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, sets, strict=True):
         for k, method in enumerate(_TUNED):

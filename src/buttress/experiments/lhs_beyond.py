@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from buttress.datasets import load_dataset
-from buttress.experiments._beyond import NOISE_AWARE, beyond, noise_aware
+from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
 from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Plan, Task, Values
+from buttress.experiments._model import Plan, Task, Values, repeated
 from buttress.experiments._sampling import generator, random_split
 from buttress.experiments.lhs_table2 import EXPERIMENT as TABLE
 
@@ -32,10 +31,7 @@ _RUNS = 5
 
 def _tasks(plan: Plan) -> list[Task]:
     names = ("bupa",) if plan.quick else tuple(_NAMES)
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(plan.runs(_RUNS, 1)), names)
-    ]
+    return repeated(names, plan.runs(_RUNS, 1))
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -64,10 +60,7 @@ EXPERIMENT = beyond(
         "part. Printed: the best of the four columns of Table 2, which is known only after the "
         "test rows were seen.",
     ),
-    names=_NAMES,
-    default_model=_DEFAULT,
-    printed=_BEST,
-    columns="four",
+    beside=DefaultsBesidePrinted(_DEFAULT, _NAMES, _BEST, "four"),
     tasks=_tasks,
     run=_run,
 )

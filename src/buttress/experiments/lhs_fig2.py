@@ -139,7 +139,6 @@ EXPERIMENT = Experiment(
         "Both margins by search over 36,000 directions: (6), the largest smallest margin, and (7), "
         "the largest product of margins.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._figures import marked_line
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -17,7 +17,7 @@ from buttress.experiments._world import WORLD_SENTENCE, World, world
 
 _SIZES = (50, 200, 800, 3200)
 _DELTAS = (0.05, 0.1, 0.2, 0.5, 1.0)
-_DRAWS = 100
+_SAMPLES = 100
 _SWING = 0.49
 
 
@@ -72,7 +72,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     small_world, penalty = world(swing=_SWING), _penalty(n)
     model = LeakyHockeyStickClassifier(alpha=penalty, kernel="precomputed", fit_intercept=False)
     values: Values = {}
-    for draw in range(plan.runs(_DRAWS, 5)):
+    for draw in range(plan.runs(_SAMPLES, 5)):
         _, f = small_world.fitted(model, small_world.sample(n, generator(plan.seed, draw, n, 4)))
         of_draw = {
             "excess": small_world.error(f) - small_world.bayes_error,
@@ -131,18 +131,16 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.plot(
         sizes,
         [max(1e-6, np.mean(values[f"{n}/excess"])) for n in sizes],
-        marker=MARKERS[0],
         label="excess error",
-        **line_style(0),
+        **marked_line(0),
     )
     for k, delta in enumerate(_DELTAS):
         means = [np.mean(values[f"{n}/bound/{delta:g}"]) for n in sizes]
         axis.plot(
             sizes,
             means,
-            marker=MARKERS[k + 1],
             label=f"Lemma 4, delta = {delta:g}",
-            **line_style(k + 1),
+            **marked_line(k + 1),
         )
     axis.set(xscale="log", yscale="log", xlabel="n", ylabel="mean over samples")
     axis.legend()

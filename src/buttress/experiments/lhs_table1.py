@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_mixture
-from buttress.experiments._claims import always, cases, gap
+from buttress.experiments._claims import always, cases, in_points
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
-    balanced_parts,
     fit_lhs,
     fit_svm,
     package_width,
 )
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
-from buttress.experiments._sampling import Split, generator, seed_of
+from buttress.experiments._sampling import Split, balanced_folds, generator, seed_of
 
 _BAYES = {1: 0.1113, 2: 0.1151, 3: 0.1348}
 # example n, then LHS and SVM with the linear kernel, LHS and SVM with the Gaussian: error (se)
@@ -101,7 +100,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
     errors = error_rates(
-        train, test, random, balanced_parts(train.y, plan.seed, repeat), plan.quick
+        train, test, random, balanced_folds(train.y, 5, plan.seed, repeat), plan.quick
     )
     return {f"{example}/{n}/{key}": error for key, error in errors.items()}
 
@@ -125,8 +124,7 @@ def paired(values: Mapping[str, list[Any]], cases_of: Mapping[str, str]) -> list
     for what, key in cases_of.items():
         lhs, svm = values.get(f"{key}/LHS"), values.get(f"{key}/SVM")
         if lhs and svm:
-            difference, error = gap(lhs, svm)
-            pairs.append(Pair(what, "LHS - SVM (points)", 100 * difference, 100 * error))
+            pairs.append(in_points(what, "LHS - SVM", lhs, svm))
     return pairs
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from buttress.datasets import make_mixture
 from buttress.experiments._claims import at_least, cases
 from buttress.experiments._figures import COLOURS, MARKERS
-from buttress.experiments._lhs import KERNELS, PAPER, balanced_parts
+from buttress.experiments._lhs import KERNELS, PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
-from buttress.experiments._sampling import generator, seed_of
+from buttress.experiments._sampling import balanced_folds, generator, seed_of
 from buttress.experiments.lhs_table1 import EXPERIMENT as TABLE
 from buttress.experiments.lhs_table1 import error_rates, matching_centres, paired
 
@@ -79,7 +79,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
     errors = error_rates(
-        train, test, random, balanced_parts(train.y, plan.seed, repeat), plan.quick
+        train, test, random, balanced_folds(train.y, 5, plan.seed, repeat), plan.quick
     )
     values: Values = {}
     for key, error in errors.items():

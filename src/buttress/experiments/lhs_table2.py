@@ -11,13 +11,12 @@ from buttress.experiments._claims import at_least, cases
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
-    balanced_parts,
     fit_lhs,
     fit_svm,
     package_width,
 )
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, standardised
+from buttress.experiments._sampling import balanced_folds, generator, random_split, standardised
 
 # set, name in the paper, kernel: LHS error (se) time, SVM error (se) time
 _PRINTED = """
@@ -179,7 +178,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     train, test = random_split(len(bunch.y), 2 / 3, random)
     X, y = standardised(bunch.X, train), bunch.y
     width = package_width(X[train], random)
-    common = (X[train], y[train], balanced_parts(y[train], plan.seed, repeat), kernel, width)
+    common = (X[train], y[train], balanced_folds(y[train], 5, plan.seed, repeat), kernel, width)
     key = f"{name}/{kernel}"
     values: Values = {}
     if arguments["kind"] == "error":

@@ -19,7 +19,7 @@ from buttress.experiments.pa_ramp_table2 import NOISE, candidates, chosen, load
 
 _SPLITS = 200
 # Splits of one task; a run that is stopped loses no more than these.
-_TOGETHER = 20
+_SPLITS_PER_TASK = 20
 # The share of refused rows from which the learner itself warns.
 _LOCKED = 0.25
 
@@ -63,9 +63,9 @@ def _tasks(plan: Plan) -> list[Task]:
         Task(
             f"{noise:g}/{first}",
             "banana_ida",
-            {"noise": noise, "splits": [first, min(first + _TOGETHER, splits)]},
+            {"noise": noise, "splits": [first, min(first + _SPLITS_PER_TASK, splits)]},
         )
-        for first, noise in product(range(0, splits, _TOGETHER), NOISE)
+        for first, noise in product(range(0, splits, _SPLITS_PER_TASK), NOISE)
     ]
 
 

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from buttress.datasets import flip_labels
-from buttress.experiments._beyond import NOISE_AWARE, beyond, noise_aware
+from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
 from buttress.experiments._model import Plan, Task, Values
 from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
@@ -70,10 +70,7 @@ EXPERIMENT = beyond(
         "PARampClassifier with its defaults (kernel width 'scale', s = -1) makes one pass; the "
         "noise-aware classifier is a batch method and sees all rows at once.",
     ),
-    names=_NAMES,
-    default_model=_DEFAULT,
-    printed=_BEST,
-    columns="four",
+    beside=DefaultsBesidePrinted(_DEFAULT, _NAMES, _BEST, "four"),
     tasks=_tasks,
     run=_run,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, slope, world
@@ -16,7 +16,7 @@ from buttress.experiments.pa_ramp_table1 import PAPER
 
 _RADII = (1.0, 4.0)
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
-_DRAWS = 100
+_SAMPLES = 100
 _S = -1.0
 _DELTA = 0.05
 _QUANTITIES = ("excess error", "excess ramp risk in the ball", "bound")
@@ -57,7 +57,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     bound = float(generalization_bound(n, 1.0, radius, _DELTA, _S).total) + inside - outside
     key = f"{radius:g}/{n}"
     risks: dict[str, list[float]] = {name: [] for name in _QUANTITIES}
-    draws = plan.runs(_DRAWS, 3)
+    draws = plan.runs(_SAMPLES, 3)
     for draw in range(draws):
         rows = small_world.sample(n, generator(plan.seed, draw, n, int(10 * radius)))
         if len(np.unique(rows.label)) < 2:
@@ -129,7 +129,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         for k, quantity in enumerate(_QUANTITIES):
             means = np.maximum(_means(values, radius, quantity), 1e-6)
             label = quantity if quantity != "bound" else "bound of Theorem 3, delta = 0.05"
-            axis.plot(sizes, means, marker=MARKERS[k], label=label, **line_style(k))
+            axis.plot(sizes, means, label=label, **marked_line(k))
         risks = _means(values, radius, _QUANTITIES[1])
         axis.plot(
             sizes,

@@ -121,7 +121,6 @@ EXPERIMENT = Experiment(
         "The trace bound is (2/n) sqrt(W tr K). Bands show two standard errors.",
         "The paper derives the penalty and prints no experiment; what it implies is checked.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

@@ -22,7 +22,7 @@ _LARGE_ROWS = 60
 _EXACT_DRAWS = 8
 _LARGE_DRAWS = 10
 _BETAS = np.logspace(0, -3, 7)
-_MANY = 40
+_MANY_STARTS = 40
 _SETS = ("sonar", "ionosphere", "heart_ida")
 
 
@@ -31,8 +31,8 @@ def _cells() -> tuple[Cell, ...]:
         "exact/zero": f"{_EXACT_ROWS} rows: from zero / exact maximum",
         "exact/default": f"{_EXACT_ROWS} rows: 11 starts / exact maximum",
         "exact/share": f"{_EXACT_ROWS} rows: share of problems solved from zero",
-        "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY} starts",
-        "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY} starts",
+        "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY_STARTS} starts",
+        "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY_STARTS} starts",
     }
     return tuple(
         Cell(
@@ -130,7 +130,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         )
         best -= 2 * signs.mean(axis=1)[:, None]
     else:
-        best = np.maximum(searched(2 if plan.quick else _MANY), np.maximum(zero, default))
+        best = np.maximum(searched(2 if plan.quick else _MANY_STARTS), np.maximum(zero, default))
     used = best > 1e-9
     ratio = {"zero": zero[used] / best[used], "default": default[used] / best[used]}
     values: Values = {
@@ -164,7 +164,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
                 f"in {np.mean(zero > 1 - 1e-6):.0%} of {len(zero)} exact problems, mean ratio "
                 f"{zero.mean():.3f}, least {zero.min():.3f}; eleven starts: in "
                 f"{np.mean(default > 1 - 1e-6):.0%}, mean {default.mean():.4f}. Against "
-                f"{_MANY} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
+                f"{_MANY_STARTS} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
                 f"{large.min():.3f}",
                 "The paper says that it identifies a local maximum: its penalty is a lower bound",
             )
@@ -177,7 +177,10 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     for axis, kind, title in zip(
         axes,
         ("exact", "many"),
-        (f"{_EXACT_ROWS} rows, exact maximum", f"{_LARGE_ROWS} rows, best of {_MANY} starts"),
+        (
+            f"{_EXACT_ROWS} rows, exact maximum",
+            f"{_LARGE_ROWS} rows, best of {_MANY_STARTS} starts",
+        ),
         strict=True,
     ):
         k = 0

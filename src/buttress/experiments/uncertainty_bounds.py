@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -18,9 +18,9 @@ from buttress.experiments._world import WORLD_SENTENCE, World, world
 
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 _RADII = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-_DRAWS = 100
+_SAMPLES = 100
 # Theorem 2 with the truncated quadratic loss allows lambda = m^a, a < 1/4 (Example 7).
-_POWER = 0.2
+_RADIUS_POWER = 0.2
 _EPSILON = 0.5
 
 
@@ -31,7 +31,7 @@ def _loss() -> Any:
 
 
 def _radius(m: int) -> float:
-    return float(m**_POWER)
+    return float(m**_RADIUS_POWER)
 
 
 def _cells() -> tuple[Cell, ...]:
@@ -157,7 +157,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     radius = _radius(m)
     best, value = least_risk(small_world), _loss().value
     of_draws: dict[str, list[float]] = {key: [] for key in ("excess", "size", "deviation")}
-    for draw in range(plan.runs(_DRAWS, 5)):
+    for draw in range(plan.runs(_SAMPLES, 5)):
         rows = small_world.sample(m, generator(plan.seed, draw, m, 6))
         model, f = small_world.fitted_linear(_machine(radius), rows)
         rho, b = float(model.rho_), float(model.intercept_[0])
@@ -172,7 +172,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 def _vanishing(small_world: World, m: float) -> bool:
     """Whether (36) excludes a deviation of epsilon = 0.5 with probability 0.95."""
-    return lemma5(small_world, m, float(m**_POWER), _EPSILON) < math.log(0.05)
+    return lemma5(small_world, m, float(m**_RADIUS_POWER), _EPSILON) < math.log(0.05)
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -222,7 +222,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     left, right = figure.subplots(1, 2)
     best = values["R*"][0]
     least = [values[f"radius/{radius:g}/least"][0] - best for radius in _RADII]
-    left.plot(_RADII, np.maximum(least, 1e-6), marker=MARKERS[0], **line_style(0))
+    left.plot(_RADII, np.maximum(least, 1e-6), **marked_line(0))
     left.set(
         xscale="log", yscale="log", xlabel="lambda", ylabel="least risk in the ball - R*",
         title="Lemma 3",
@@ -236,7 +236,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         )
     ):
         means = [np.mean(values[f"m/{m}/{key}"]) for m in sizes]
-        right.plot(sizes, means, marker=MARKERS[k], label=text, **line_style(k))
+        right.plot(sizes, means, label=text, **marked_line(k))
     right.axhline(1, color=GREY, lw=0.6)
     right.set(xscale="log", yscale="log", xlabel="m", title="Theorem 2 and Lemma 5")
     right.legend()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._figures import marked_line
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -16,7 +16,7 @@ from buttress.experiments._world import WORLD_SENTENCE, world
 
 _SIZES = (100, 200, 400, 800, 1600, 3200, 6400)
 _LOSSES = ("truncated quadratic", "ellipsoid, h = 1", "exponential", "hinge (nu = 0.5)")
-_DRAWS = 60
+_SAMPLES = 60
 
 
 def _loss(name: str) -> Any:
@@ -94,7 +94,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         return _assumptions()
     small_world = world()
     excess = []
-    for draw in range(plan.runs(_DRAWS, 3)):
+    for draw in range(plan.runs(_SAMPLES, 3)):
         random = generator(plan.seed, draw, m, 7)
         first, second = small_world.sample(m // 2, random), small_world.sample(m // 2, random)
         model, f = small_world.fitted_linear(_machine(name, m // 2), first)
@@ -169,7 +169,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     for k, name in enumerate(_LOSSES):
         sizes = [m for m in _SIZES if f"{name}/{m}" in values]
         means = [100 * np.mean(values[f"{name}/{m}"]) for m in sizes]
-        axis.plot(sizes, np.maximum(means, 1e-3), marker=MARKERS[k], label=name, **line_style(k))
+        axis.plot(sizes, np.maximum(means, 1e-3), label=name, **marked_line(k))
     axis.set(xscale="log", yscale="log", xlabel="rows (half in T1, half in T2)",
              ylabel="excess error (points)")  # fmt: skip
     axis.legend()

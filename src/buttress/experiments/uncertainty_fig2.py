@@ -128,7 +128,6 @@ EXPERIMENT = Experiment(
         "samples of 60 and 40 rows: sets of the ellipsoid loss (h = 0), nearest points with norm "
         "bound 3, bias by the error rate.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("steps", "steps")],
     run=_run,
     draw=_draw,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, line_style
+from buttress.experiments._figures import GREY, draw_curves
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -46,8 +46,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for k, name in enumerate(("h = 1", "h = 0")):
-        axis.plot(values["z"][0], values[name][0], label=name, **line_style(k))
+    draw_curves(axis, values, "z", ("h = 1", "h = 0"))
     for k in (-4, -2, 2):
         axis.axvline(k, color=GREY, lw=0.8, ls=":")
     axis.set(xlabel="z", ylabel="u(z; h)", ylim=(-0.5, 12))
@@ -59,7 +58,6 @@ EXPERIMENT = Experiment(
     title="Uncertainty sets, Figure 4: the revised loss",
     paper=PAPER,
     protocol=("Values of the library's loss on a grid, omega = 1.",),
-    cells=(),
     tasks=lambda plan: [Task("loss", "loss")],
     run=_run,
     draw=_draw,

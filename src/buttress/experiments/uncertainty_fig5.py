@@ -114,7 +114,6 @@ EXPERIMENT = Experiment(
         "1's normal classes, 30 % positive: 200 rows for the function (Gaussian kernel with gamma "
         "= 0.3, norm bound 10, h = 0), 200 for the bias.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("steps", "steps")],
     run=_run,
     draw=_draw,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_skewed_gaussians
-from buttress.experiments._claims import gap, verdict
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._claims import gap, in_points, verdict
+from buttress.experiments._figures import marked_line, two_errors
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
 from buttress.experiments._sampling import seed_of
@@ -71,11 +71,9 @@ def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
     pairs = []
     for rate, m in product(_RATES, _SIZES):
         if f"{rate:g}/{m}/{whole}" in values:
-            difference, error = gap(
-                values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"]
-            )
             what = f"P(Y=+1) = {rate:g}, {m} rows"
-            pairs.append(Pair(what, "split - all (points)", 100 * difference, 100 * error))
+            sides = values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"]
+            pairs.append(in_points(what, "split - all", *sides))
     return pairs
 
 
@@ -114,10 +112,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             axis.errorbar(
                 sizes,
                 [r.mean() for r in runs],
-                yerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-                marker=MARKERS[k],
+                yerr=two_errors(runs),
                 label=way,
-                **line_style(k),
+                **marked_line(k),
             )
         axis.set(title=f"P(Y=+1) = {rate:g}", xscale="log", xlabel="rows")
     axes[0].set_ylabel("test error (%)")

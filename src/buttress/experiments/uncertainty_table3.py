@@ -43,7 +43,7 @@ _FEW_RUNS = {"image_ida": 20, "splice_ida": 20}
 # Realisations of the machines with a fixed ridge: fewer where a machine is expensive.
 _UNTUNED_RUNS = 20
 _FEW_UNTUNED = {"image_ida": 5, "splice_ida": 5, "german_ida": 10, "flare_solar_ida": 10}
-_RIDGE = (
+_UNKNOWN_RIDGE = (
     'missing in the paper: "the covariances of the MPM were regularised by ..."; the kernel MPM is '
     "degenerate without"
 )
@@ -70,7 +70,7 @@ def _cells() -> tuple[Cell, ...]:
                     paper_runs=_FEW_RUNS.get(name, _RUNS),
                     unit="error (%)",
                     scale=100.0,
-                    unknown=_RIDGE if "MPM" in method else "",
+                    unknown=_UNKNOWN_RIDGE if "MPM" in method else "",
                     remark="the paper's grids for width and penalty are not given",
                 )
             )
