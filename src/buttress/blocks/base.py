@@ -25,7 +25,7 @@ from buttress._threads import results_in_order
 Result = TypeVar("Result")
 
 # Rows of a block in memory: enough work for a thread, small against the data.
-_FEWEST_ROWS, _MOST_ROWS = 4_096, 32_768
+_FEWEST_BLOCK_ROWS, _MOST_BLOCK_ROWS = 4_096, 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class ArrayBlocks(LocalBlocks):
         if block_size is None:
             # Two blocks per thread, so that none is idle for long.
             share = -(-X.shape[0] // (2 * (n_threads or os.cpu_count() or 1)))
-            block_size = min(max(share, _FEWEST_ROWS), _MOST_ROWS)
+            block_size = min(max(share, _FEWEST_BLOCK_ROWS), _MOST_BLOCK_ROWS)
         self.block_size = block_size
         for name, column in (("y", self.y), ("weight", weight)):
             if column is not None and len(column) != X.shape[0]:

@@ -19,7 +19,12 @@ from buttress._arrays import IntArray
 from buttress.blocks.base import Block, BlockSource, LocalBlocks, Result, working_dtype
 
 # What Dask's client raises when the other side is no longer there.
-_LOST = {"FutureCancelledError", "CancelledError", "CommClosedError", "FuturesCancelledError"}
+_LOST_ERRORS = {
+    "FutureCancelledError",
+    "CancelledError",
+    "CommClosedError",
+    "FuturesCancelledError",
+}
 # Sums are added in groups of this many on the workers before they travel further.
 _FAN_IN = 8
 
@@ -179,7 +184,7 @@ class DaskBlocks(BlockSource):
         try:
             yield
         except (Exception, CancelledError) as error:
-            if type(error).__name__ not in _LOST and self.client.status == "running":
+            if type(error).__name__ not in _LOST_ERRORS and self.client.status == "running":
                 raise
             raise ConnectionError(
                 f"The Dask scheduler at {address} has gone, or lost its workers: start the cluster "

@@ -15,13 +15,9 @@ D = 0.2
 _HALF_BANDS = (0.7, 2.0)
 
 
-def zero_d_one(t: Any, rho: float, d: float = D) -> Any:
-    """The loss that is meant: 1 for a wrong answer, d for none."""
-    return np.where(t < -rho, 1.0, np.where(t <= rho, d, 0.0))
-
-
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.losses import DoubleHinge, GeneralizedHinge
+    from buttress.losses.ramp import zero_d_one
 
     t = np.linspace(-4, 4, 1601)
     values: Values = {
@@ -30,7 +26,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         "double hinge": DoubleHinge(d=D).value(t),
     }
     for rho in _HALF_BANDS:
-        values[f"0-d-1 {rho:g}"] = zero_d_one(t, rho)
+        values[f"0-d-1 {rho:g}"] = zero_d_one(t, D, rho)
     return values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from buttress.experiments._figures import draw_curves
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
-from buttress.experiments.double_ramp_fig1 import D, zero_d_one
+from buttress.experiments.double_ramp_fig1 import D
 
 _RHO = 2.0
 _MUS = (1.0, 0.5, 0.1)
@@ -18,16 +18,17 @@ _MUS = (1.0, 0.5, 0.1)
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.losses import DoubleRamp
+    from buttress.losses.ramp import zero_d_one
 
     t = np.linspace(-5, 5, 2001)
-    values: Values = {"t": t, "0-d-1": zero_d_one(t, _RHO)}
+    values: Values = {"t": t, "0-d-1": zero_d_one(t, D, _RHO)}
     for mu in _MUS:
         values[f"mu = {mu:g}"] = DoubleRamp(d=D, mu=mu, rho=_RHO).value(t)
     grid = np.linspace(-6, 6, 1201)
     short = 0.0
     for rho in np.linspace(0, 4, 9):
         for mu in (1.0, 0.7, 0.3, 0.05):
-            gap = zero_d_one(grid, rho) - DoubleRamp(d=D, mu=mu, rho=float(rho)).value(grid)
+            gap = zero_d_one(grid, D, rho) - DoubleRamp(d=D, mu=mu, rho=float(rho)).value(grid)
             short = max(short, float(gap.max()))
     values["shortfall"] = short
     return values

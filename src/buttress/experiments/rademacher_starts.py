@@ -73,10 +73,10 @@ def objective(
     alpha: NDArray[Any],
 ) -> float:
     """(4): the signed mean of the loss minus beta times the squared norm."""  # fmt: skip
+    from buttress.losses import GeneralizedRamp
+
     f = K @ alpha
-    u = y * f
-    loss = np.maximum(1 - u, 0) - np.maximum(-(1 - slope) * u, 0)
-    return float(2 * np.mean(sigma * loss) - beta * alpha @ f)
+    return float(2 * np.mean(sigma * GeneralizedRamp(slope).value(y * f)) - beta * alpha @ f)
 
 
 def exact_maximum(

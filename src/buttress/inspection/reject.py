@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import columns_of, is_frame, like
+from buttress.inspection._axes import new_axes
 from buttress.metrics.scorer import answers, final_step
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
@@ -180,11 +181,9 @@ class RejectRegionDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
+        ax = new_axes(ax)
         from matplotlib.colors import ListedColormap
 
-        if ax is None:
-            _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure
         colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(self.classes))]
         palette = ListedColormap(["#9aa0a6", *colours])

@@ -18,11 +18,11 @@ from buttress.kernels.exponential import exp32, exp64
 
 # Rows and columns of a tile of a Gram matrix, and entries of a tile of any other.
 _TILE = 256
-_ENTRIES = 1 << 17
+_TILE_ENTRIES = 1 << 17
 # Entries of a tile that is only summed: half a megabyte, so that it stays in the cache.
-_SUMMED = 1 << 16
+_SUMMED_ENTRIES = 1 << 16
 # From this many entries on, several threads share the tiles.
-_SHARED = 1 << 20
+_SHARED_ENTRIES = 1 << 20
 
 
 def rbf_gram(X: Array, gamma: float) -> Array:
@@ -72,7 +72,7 @@ def rbf_matrix(X: Array, Z: Array, gamma: float) -> Array:
     others = _squared_norms(Z)
     similarities = _similarities(X.dtype)
     scale = X.dtype.type(gamma)
-    step = max(1, _ENTRIES // max(1, len(Z)))
+    step = max(1, _TILE_ENTRIES // max(1, len(Z)))
 
     def work(start: int) -> None:
         rows = slice(start, start + step)
@@ -101,7 +101,7 @@ def rbf_sums(X: Array, Z: Array, coefs: Array, gamma: float) -> Array:
     norms, others = _squared_norms(X), _squared_norms(Z)
     similarities = _similarities(X.dtype)
     scale = X.dtype.type(gamma)
-    step = max(1, _SUMMED // max(1, len(Z)))
+    step = max(1, _SUMMED_ENTRIES // max(1, len(Z)))
 
     def work(start: int) -> None:
         rows = slice(start, start + step)
@@ -114,7 +114,7 @@ def rbf_sums(X: Array, Z: Array, coefs: Array, gamma: float) -> Array:
 
 
 def _run(work: Callable[[Any], None], tasks: Sequence[Any], entries: int) -> None:
-    if entries >= _SHARED:
+    if entries >= _SHARED_ENTRIES:
         in_parallel(work, tasks)
         return
     with one_blas_thread():

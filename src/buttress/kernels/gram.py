@@ -18,7 +18,7 @@ from buttress.kernels._rbf import rbf_gram, rbf_matrix, rbf_sums
 # Positive semidefinite for every accepted parameter, so no need to look at eigenvalues.
 _ALWAYS_DEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 _TAKES_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
-_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
+_GRAM_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 
 
 # Parameters of an estimator that is given parts of a Gram matrix which was checked as a whole, or
@@ -100,7 +100,7 @@ class Kernel:
     @staticmethod
     def _tiled(X: Any, Z: Any) -> bool:
         dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
-        return bool(dense and X.dtype == Z.dtype and X.dtype in _ROUNDING)
+        return bool(dense and X.dtype == Z.dtype and X.dtype in _GRAM_ROUNDING)
 
     def diagonal(self, X: Any) -> Array:
         """``k(x, x)`` for every row of `X` (a square Gram matrix when precomputed)."""
@@ -213,7 +213,7 @@ def check_symmetric(K: Array) -> float:
     ValueError: The kernel matrix is not symmetric.
     """
     scale, asymmetry = _largest(K) if K.size else (0.0, 0.0)
-    tolerance = float(_ROUNDING.get(K.dtype, 1e-9) * scale)
+    tolerance = float(_GRAM_ROUNDING.get(K.dtype, 1e-9) * scale)
     if asymmetry > tolerance:
         raise ValueError("The kernel matrix is not symmetric.")
     return tolerance

@@ -16,7 +16,7 @@ from buttress._arrays import Array
 from buttress.losses.margin import LogisticScalars, TruncatedQuadraticScalars
 
 # exp overflows beyond this; no solution lies there, only trial steps do
-_LARGEST_EXPONENT = 700.0
+_EXPONENT_CAP = 700.0
 
 
 def _positive(owner: Any, **values: float) -> None:
@@ -236,7 +236,7 @@ class Exponential:
 
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
-        return np.asarray(np.exp(np.minimum(t, _LARGEST_EXPONENT)))
+        return np.asarray(np.exp(np.minimum(t, _EXPONENT_CAP)))
 
     def derivative(self, t: Array) -> Array:
         """Its derivative."""

@@ -1,4 +1,4 @@
-"""Compiled loops over kernel rows for the box solver (`buttress.solvers.hinge.smo`)."""
+"""Compiled loops over rows of a matrix: sums of them, entries picked from them."""
 
 from __future__ import annotations
 

@@ -39,10 +39,11 @@ from buttress.solvers.stream.rules import Outcome, UpdateRule, compiled_rule
 from buttress.solvers.stream.similarity import GramSource, KernelSource, RbfSource, Source
 from buttress.solvers.stream.store import VectorStore
 
-_PREDICT_ENTRIES = 8_000_000
+# Kernel values that a prediction holds at a time where the kernel is no Gaussian one: 64 MB.
+_PREDICTED_VALUES = 8_000_000
 # Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
 # hundred thousand kernel values.
-_TOGETHER = 4
+_BLOCKS_TOGETHER = 4
 _kept = threading.local()
 
 
@@ -134,7 +135,8 @@ class OnlineModel:
             learn = self._learn_linear
         else:
             learn = self._learn_revising if self.revises else self._learn_appending
-        step = self.block_size * (1 if self.revises or self.weights is not None else _TOGETHER)
+        together = 1 if self.revises or self.weights is not None else _BLOCKS_TOGETHER
+        step = self.block_size * together
         with own_threads():
             for start in range(0, n, step):
                 check_time()
@@ -291,7 +293,7 @@ class OnlineModel:
         n = X.shape[0]
         F = np.empty((n, len(self.store.coef)))
         step = 16384 if isinstance(self.source, RbfSource) else 64
-        step = max(step, _PREDICT_ENTRIES // max(self.store.n, 1)) if step == 64 else step
+        step = max(step, _PREDICTED_VALUES // max(self.store.n, 1)) if step == 64 else step
         with own_threads():
             for start in range(0, n, step):
                 prepared = self.source.prepare(X[start : start + step])

@@ -23,7 +23,7 @@ from buttress.solvers.stream.store import VectorStore
 # Rows per task when predicting.
 _PREDICT_ROWS = 128
 # Vectors per task where the kernel matrix itself is wanted.
-_WIDE = 8 * TILE
+_VECTORS_PER_TASK = 8 * TILE
 # Below this many kernel values a second thread costs more than it saves.
 _WORTH_A_THREAD = 250_000
 
@@ -108,7 +108,7 @@ class RbfSource:
             return
         rows, vectors = (prepared.rows, prepared.left), (store.vectors(), store.panels())
         precision = self._precision(prepared, store)
-        step = m if n * m < _WORTH_A_THREAD else _WIDE
+        step = m if n * m < _WORTH_A_THREAD else _VECTORS_PER_TASK
 
         def work(first: int) -> None:
             fill_tiles(rows, vectors, (first, min(first + step, m)), precision, out)
