@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Split = tuple[NDArray[Any], NDArray[Any]]
+
+
+class TrainTest(NamedTuple):
+    """Rows to learn from and rows to test on, with their labels."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+
+    def error(self, model: Any) -> float:
+        """Share of the test rows that a fitted model gets wrong."""
+        return float(np.mean(model.predict(self.X_test) != self.y_test))
 
 
 def generator(*numbers: int) -> np.random.Generator:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._sampling import Split, balanced_folds
+from buttress.experiments._sampling import Split, TrainTest, balanced_folds
 from buttress.kernels import make_kernel
 
 _MACHINES = ("MPM", "unbiased MPM")
@@ -23,43 +23,31 @@ _HELD_OUT_PRECISION = 1e-8
 
 
 def error_rates(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    X_test: NDArray[Any],
-    y_test: NDArray[Any],
-    widths: NDArray[Any],
-    quick: bool,
-    *numbers: int,
+    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
 ) -> dict[str, float]:
     """Test error of every method, its width and penalty by the same 5 folds."""
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    folds = balanced_folds(y, 3 if quick else 5, *numbers)
+    folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
     costs, radii, ridges = (v[1:4:2] if quick else v for v in (C_VALUES, RADII, RIDGES))
-    models = {"C-SVM": _tuned_svm(costs, widths, X, y, folds)}
-    models |= _tuned_machines(ridges, widths, X, y, folds)
+    models = {"C-SVM": _tuned_svm(costs, widths, data, folds)}
+    models |= _tuned_machines(ridges, widths, data, folds)
     for h in (0, 1):
         search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=folds)
-        models[f"h = {h}"] = search.fit(X, y)
-    return {name: float(np.mean(models[name].predict(X_test) != y_test)) for name in METHODS}
+        models[f"h = {h}"] = search.fit(data.X, data.y)
+    return {name: data.error(models[name]) for name in METHODS}
 
 
 def untuned_rates(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    X_test: NDArray[Any],
-    y_test: NDArray[Any],
-    widths: NDArray[Any],
-    quick: bool,
-    *numbers: int,
+    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
 ) -> dict[str, float]:
     """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
-    folds = balanced_folds(y, 3 if quick else 5, *numbers)
+    folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
-    models = _tuned_machines((UNTUNED,), widths, X, y, folds)
+    models = _tuned_machines((UNTUNED,), widths, data, folds)
     return {
-        name: float(np.mean(models[method].predict(X_test) != y_test))
+        name: data.error(models[method])
         for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
     }
 
@@ -67,12 +55,12 @@ def untuned_rates(
 def _tuned_svm(
     costs: tuple[float, ...],
     widths: NDArray[Any],
-    X: NDArray[Any],
-    y: NDArray[Any],
+    data: TrainTest,
     folds: list[Split],
 ) -> Any:
     from sklearn.svm import SVC
 
+    X, y = data.X, data.y
     errors = np.zeros((len(widths), len(costs)))
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
@@ -88,8 +76,7 @@ def _tuned_svm(
 def _tuned_machines(
     ridges: tuple[float, ...],
     widths: NDArray[Any],
-    X: NDArray[Any],
-    y: NDArray[Any],
+    data: TrainTest,
     folds: list[Split],
 ) -> dict[str, Any]:
     """Both minimax machines: they differ by the bias alone, so one path of ridges serves both."""
@@ -98,6 +85,7 @@ def _tuned_machines(
     from buttress.solvers.sets.geometry import Geometry
     from buttress.solvers.sets.minimax import minimax_path
 
+    X, y = data.X, data.y
     sign = np.where(y == y.max(), 1.0, -1.0)
     errors = np.zeros((2, len(widths), len(ridges)))
     for i, width in enumerate(widths):

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from buttress.datasets import flip_labels
 from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
 from buttress.experiments._model import Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
-from buttress.experiments.pa_ramp_table2 import SETS, load
+from buttress.experiments.pa_ramp_table2 import SETS, load, noisy_split
 
 _DEFAULT = "PARampClassifier (one pass)"
 _NOISE = (0.0, 0.1)
@@ -51,11 +49,10 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
     name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
     X, y = load(name, 300 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    noisy = flip_labels(y[train], noise, random_state=seed_of(plan.seed, repeat, 1))
+    data, _ = noisy_split(X, y, noise, plan.seed, repeat)
     models = {_DEFAULT: PARampClassifier(), NOISE_AWARE: noise_aware()}
     return {
-        f"{name}@{noise:g}/{key}": 1 - model.fit(X[train], noisy).score(X[test], y[test])
+        f"{name}@{noise:g}/{key}": data.error(model.fit(data.X, data.y))
         for key, model in models.items()
     }
 

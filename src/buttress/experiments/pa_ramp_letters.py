@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from buttress.datasets import flip_labels
 from buttress.experiments._figures import COLOURS, MARKERS
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
-from buttress.experiments.pa_ramp_table2 import NOISE, candidates, chosen, load
+from buttress.experiments.pa_ramp_table2 import NOISE, candidates, load, noisy_split, tuned
 
 _WIDTHS = (1.0, 0.5, 0.25)
 _LEARNERS = ("Perceptron", "PA-RAMP")
@@ -60,17 +58,13 @@ def _tasks(plan: Plan) -> list[Task]:
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     width, noise, repeat = arguments["width"], arguments["noise"], arguments["repeat"]
     X, y = load("letter", 500 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    seed = seed_of(plan.seed, repeat, 1)
-    noisy = flip_labels(y[train], noise, random_state=seed)
-    held = min(1000, len(train))
+    data, seed = noisy_split(X, y, noise, plan.seed, repeat)
     values: Values = {}
     for learner in _LEARNERS:
         models = [model.set_params(gamma=width) for model in candidates(learner, seed)]
-        random = generator(plan.seed, repeat, 2)
-        model = chosen(models, X[train][:held], noisy[:held], random).fit(X[train], noisy)
+        model = tuned(models, data, plan.seed, repeat)
         key = f"{width:g}/{noise:g}/{learner}"
-        values[f"{key}/accuracy"] = model.score(X[test], y[test])
+        values[f"{key}/accuracy"] = model.score(data.X_test, data.y_test)
         values[f"{key}/SVs"] = len(model.support_)
     return values
 

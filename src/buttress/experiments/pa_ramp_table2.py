@@ -14,6 +14,7 @@ from buttress.datasets import flip_labels, load_dataset
 from buttress.experiments._claims import always, cases
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import (
+    TrainTest,
     generator,
     random_split,
     seed_of,
@@ -239,29 +240,37 @@ def load(name: str, rows: int | None = None) -> tuple[NDArray[Any], NDArray[Any]
     return standardised(X), y
 
 
+def noisy_split(
+    X: NDArray[Any], y: NDArray[Any], noise: float, *numbers: int
+) -> tuple[TrainTest, int]:
+    """Four fifths to learn from, some of their labels flipped, and the seed of the flips."""
+    train, test = random_split(len(y), 0.8, generator(*numbers))
+    seed = seed_of(*numbers, 1)
+    noisy = flip_labels(y[train], noise, random_state=seed)
+    return TrainTest(X[train], noisy, X[test], y[test]), seed
+
+
+def tuned(models: list[Any], data: TrainTest, *numbers: int, held: int = 1000) -> Any:
+    """The best of the models on the first rows, which are in random order, fitted to all."""
+    model = chosen(models, data.X[:held], data.y[:held], generator(*numbers, 2))
+    return model.fit(data.X, data.y)
+
+
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
     X, y = load(name, 500 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    seed = seed_of(plan.seed, repeat, 1)
-    noisy = flip_labels(y[train], noise, random_state=seed)
-    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(train))
+    data, seed = noisy_split(X, y, noise, plan.seed, repeat)
+    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else 1000
     values: Values = {}
     kind = arguments["kind"]
     for learner in {"online": LEARNERS, "batch": (BATCH,), "time": _TIMED}[kind]:
-        # The rows are in random order already, so the first ones are a random hold-out.
-        model = chosen(
-            candidates(learner, seed, plan.quick),
-            X[train][:held],
-            noisy[:held],
-            generator(plan.seed, repeat, 2),
-        )
-        model.fit(X[train], noisy)
+        models = candidates(learner, seed, plan.quick)
+        model = tuned(models, data, plan.seed, repeat, held=held)
         key = f"{name}/{noise:g}/{learner}"
         if kind == "time":
-            values[f"{key}/microseconds"] = _prediction_time(model, X[test])
+            values[f"{key}/microseconds"] = _prediction_time(model, data.X_test)
             continue
-        values[f"{key}/accuracy"] = model.score(X[test], y[test])
+        values[f"{key}/accuracy"] = model.score(data.X_test, data.y_test)
         values[f"{key}/SVs"] = len(model.support_)
     return values
 

@@ -32,11 +32,9 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.model_selection import UncertaintySetClassifierCV
 
     name = arguments["name"]
-    X, y, X_test, y_test = realisation(name, arguments["repeat"])
+    data = realisation(name, arguments["repeat"])
     models = {_DEFAULT: UncertaintySetClassifierCV(), NOISE_AWARE: noise_aware()}
-    return {
-        f"{name}/{key}": 1 - model.fit(X, y).score(X_test, y_test) for key, model in models.items()
-    }
+    return {f"{name}/{key}": data.error(model.fit(data.X, data.y)) for key, model in models.items()}
 
 
 EXPERIMENT = beyond(

@@ -12,7 +12,7 @@ from buttress.datasets import make_skewed_gaussians
 from buttress.experiments._claims import always, cases
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import seed_of
+from buttress.experiments._sampling import TrainTest, seed_of
 from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates
 
 _PRINTED = """
@@ -61,7 +61,8 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         )
         for side, size in enumerate((80 if plan.quick else 400, 10_000))
     )
-    errors = error_rates(train.X, train.y, test.X, test.y, _WIDTHS, plan.quick, plan.seed, repeat)
+    data = TrainTest(train.X, train.y, test.X, test.y)
+    errors = error_rates(data, _WIDTHS, plan.quick, plan.seed, repeat)
     return {f"{rate}/{method}": error for method, error in errors.items()}
 
 

@@ -100,12 +100,12 @@ def _fills(task: Task, cell: str) -> bool:
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, number = arguments["name"], arguments["number"]
-    X, y, X_test, y_test = realisation(name, number)
-    widths = resolve_gamma("median", X, None) * _FACTORS
+    data = realisation(name, number)
+    widths = resolve_gamma("median", data.X, None) * _FACTORS
     if plan.quick:
-        X, y = X[:60], y[:60]
+        data = data._replace(X=data.X[:60], y=data.y[:60])
     rates = error_rates if arguments["kind"] == "tuned" else untuned_rates
-    errors = rates(X, y, X_test, y_test, widths, plan.quick, plan.seed, number)
+    errors = rates(data, widths, plan.quick, plan.seed, number)
     return {f"{name}/{method}": error for method, error in errors.items()}
 
 
