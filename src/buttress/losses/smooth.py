@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses._base import UnboundedSlope
 from buttress.losses.margin import LogisticScalars, TruncatedQuadraticScalars
 
 # exp overflows beyond this; no solution lies there, only trial steps do
@@ -29,7 +30,7 @@ def _positive(owner: Any, **values: float) -> None:
 
 
 @dataclass(frozen=True)
-class TruncatedQuadratic:
+class TruncatedQuadratic(UnboundedSlope):
     """``l(z) = max(z - b1, 0)^2 / (4 b2)``; by default ``max(1 + z, 0)^2``.
 
     Parameters
@@ -68,11 +69,6 @@ class TruncatedQuadratic:
     def curvature_bound(self) -> float:
         """Lipschitz constant of the derivative."""
         return 0.5 / self.b2
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
 
     @property
     def margin_scalars(self) -> TruncatedQuadraticScalars:
@@ -121,7 +117,7 @@ class TruncatedQuadratic:
 
 
 @dataclass(frozen=True)
-class EllipsoidError:
+class EllipsoidError(UnboundedSlope):
     """``l(z) = scale * u(z / omega; h)``: an ellipsoid whose centre is known up to an error.
 
     Parameters
@@ -168,11 +164,6 @@ class EllipsoidError:
         """Lipschitz constant of the derivative."""
         return self.scale / (2.0 * self.omega**2)
 
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
-
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
         half = np.asarray(t) / (2.0 * self.omega)
@@ -211,7 +202,7 @@ class EllipsoidError:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(UnboundedSlope):
     """``l(z) = exp(z)``: the weights of a class stay near uniform in Kullback-Leibler divergence.
 
     Notes
@@ -227,11 +218,6 @@ class Exponential:
     @property
     def curvature_bound(self) -> float:
         """Lipschitz constant of the derivative: there is none."""
-        return float(np.inf)
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
         return float(np.inf)
 
     def value(self, t: Array) -> Array:
@@ -329,7 +315,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class LogBarrier:
+class LogBarrier(UnboundedSlope):
     """``l(z) = -1 - log(-z)`` for ``z < 0``, infinite beyond: the loss with conjugate ``-log``.
 
     Its set bounds the geometric mean of a class's weights from below. The dual of the leaky
@@ -349,11 +335,6 @@ class LogBarrier:
     @property
     def curvature_bound(self) -> float:
         """Lipschitz constant of the derivative: there is none."""
-        return float(np.inf)
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
         return float(np.inf)
 
     def value(self, t: Array) -> Array:
