@@ -22,7 +22,12 @@ from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
+from buttress.solvers.hinge.reject import (
+    DoubleRampSolution,
+    DoubleRampTerms,
+    solve_double_ramp,
+    solve_stacked_hinge,
+)
 
 
 class DoubleRampClassifier(
@@ -344,15 +349,18 @@ class DoubleRampClassifier(
         start: tuple[Array, float, float] | None,
         warm: DoubleRampSolution | None = None,
     ) -> DoubleRampSolution:
-        return solve_double_ramp(
-            K,
-            y,
-            C=self.C,
+        terms = DoubleRampTerms(
             d=self.d,
             mu=self.mu,
             weight=weight,
             **self._row_costs(y),
             fit_intercept=self.fit_intercept,
+        )
+        return solve_double_ramp(
+            K,
+            y,
+            terms,
+            C=self.C,
             start=start,
             warm=warm,
             tol=tol,

@@ -23,7 +23,7 @@ from buttress.noise.core.estimate import check_share
 from buttress.noise.core.fitting import fit_label_noise
 from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
+from buttress.solvers.hinge.ramp import RampSolution, RampTerms, solve_ramp, solve_ramp_in_ball
 
 # Single precision cannot do better.
 _FLOOR = 1e-4
@@ -279,16 +279,11 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> RampSolution:
         """One binary problem; `warm` is a solution of the same rows for another C or s."""
-        options: dict[str, Any] = {
-            "s": float(self.s),
-            "weight": weight,
-            "fit_intercept": self.fit_intercept,
-            "tol": tol,
-            "max_iter": int(self.max_iter),
-        }
+        terms = RampTerms(float(self.s), weight, self.fit_intercept)
+        until: dict[str, Any] = {"tol": tol, "max_iter": int(self.max_iter)}
         if self.radius is None:
-            return solve_ramp(K, y, C=float(self.C), warm=warm, **options)
-        return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
+            return solve_ramp(K, y, terms, C=float(self.C), warm=warm, **until)
+        return solve_ramp_in_ball(K, y, terms, radius=float(self.radius), **until)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""

@@ -75,7 +75,7 @@ def _random_start(
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     repeat = arguments["repeat"]
     X, y = DATA.load(plan, repeat)
@@ -91,7 +91,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
             for j, start in enumerate(_STARTS):
                 first = None if start == "zero" else _random_start(X[train], random)
                 solution = solve_double_ramp(
-                    gram, y[train].astype(float), C=DATA.ramp_C, d=d, mu=1.0, start=first, tol=1e-6
+                    gram,
+                    y[train].astype(float),
+                    DoubleRampTerms(d=d, mu=1.0),
+                    C=DATA.ramp_C,
+                    start=first,
+                    tol=1e-6,
                 )
                 scores = y[test] * (X[test] @ (X[train].T @ solution.c) + solution.b)
                 refused = np.abs(scores) <= solution.rho if solution.rho > 0 else scores > np.inf

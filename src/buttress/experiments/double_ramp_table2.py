@@ -61,7 +61,7 @@ def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     name, repeat = arguments["name"], arguments["repeat"]
     seed = seed_of(plan.seed, repeat, 12)
@@ -71,7 +71,8 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     sample = make(n, random_state=seed)
     d, mu = 0.2, 1.0
     y = sample.y.astype(float)
-    solution = solve_double_ramp(sample.X @ sample.X.T, y, C=C, d=d, mu=mu, tol=1e-9)
+    terms = DoubleRampTerms(d=d, mu=mu)
+    solution = solve_double_ramp(sample.X @ sample.X.T, y, terms, C=C, tol=1e-9)
     margin = y * (solution.g + solution.b)
     # gamma' + gamma'' as shares of C/mu: what a machine reveals of both
     share = y * solution.c * mu / C

@@ -60,6 +60,7 @@ def _routine(library: str, name: str) -> Any:
 
 
 _dpotrf, _dpotrs = _routine("lapack", "dpotrf"), _routine("lapack", "dpotrs")
+_dpotri = _routine("lapack", "dpotri")
 _sgemm = _routine("blas", "sgemm")
 
 # LAPACK reads Fortran order: the lower triangle of a C-ordered matrix is its upper triangle.
@@ -82,6 +83,12 @@ def cholesky_solve(factor: Array, right: Array) -> None:
     """Overwrite the rows of `right` (C order, one right-hand side a row) with solutions."""
     n, m = len(factor), len(right)
     _dpotrs((_UPPER, n, m, factor, factor.shape[1], right, right.shape[1], 0))
+
+
+@compiled()
+def inverse_from_cholesky(factor: Array) -> int:
+    """Overwrite a Cholesky factor with the lower triangle of the inverse; 0 where there is one."""
+    return int(_dpotri((_UPPER, len(factor), factor, factor.shape[1], 0)))
 
 
 @inner()
