@@ -21,7 +21,7 @@ from buttress.blocks.base import ArrayBlocks, Block, BlockSource, take_rows
 from buttress.blocks.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
 from buttress.classifiers._approximation_blocks import by_blocks
 from buttress.classifiers._approximation_memory import memory_limit_bytes
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.base import fitted_afresh
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.classifiers.row_strategies import (
     ExactRows,
@@ -67,7 +67,7 @@ class ApproximationMixin:
     random_state: Any
     _check_parameters: Any
 
-    @all_or_nothing
+    @fitted_afresh
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the classifier.
 
@@ -104,7 +104,6 @@ class ApproximationMixin:
         check_number("n_components", self.n_components, "[1, inf)", integer=True)
         check_option("landmarks", self.landmarks, LANDMARK_RULES)
         limit = memory_limit_bytes(self.memory_limit)
-        self._forget_approximation()
         self.approximation_: str | None = None
         blocks = is_blocks(X)
         exact = self.approximation is None and not blocks
@@ -157,7 +156,7 @@ class ApproximationMixin:
             f"{limit / 2**20:.4g} MB: approximation='auto' takes the Nyström map with "
             f"n_components={self.n_components}.",
             UserWarning,
-            stacklevel=6,  # fit's caller, through `all_or_nothing`
+            stacklevel=6,  # fit's caller, through `fitted_afresh`
         )
         return "nystroem"
 
@@ -180,7 +179,6 @@ class ApproximationMixin:
 
     def _describe_input(self, source: BlockSource) -> None:
         self.n_features_in_ = source.n_features
-        vars(self).pop("feature_names_in_", None)
         if source.feature_names is not None:
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
@@ -264,12 +262,6 @@ class ApproximationMixin:
             self.feature_coef_ = raw
         else:
             self.coef_ = raw
-
-    def _forget_approximation(self) -> None:
-        for name in ("random_weights_", "random_phase_", "feature_coef_", "smoothing_width_"):
-            vars(self).pop(name, None)
-        if hasattr(self, "kernel_"):
-            vars(self).pop("coef_", None)
 
     def _training_scores(self, fit: ScaledFit) -> TrainingScores:
         """What the stored model says of all training rows."""

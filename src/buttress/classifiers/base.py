@@ -28,25 +28,39 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Test rows against support vectors are formed in blocks of about this many entries (64 MB).
 _BLOCK_ENTRIES = 8_000_000
+# Optimality conditions to which single precision can be brought, on the scale of the scores.
+_SINGLE_TOLERANCE = 1e-4
 # Certificates that rounding may hold up at, relative to the objective: a solver that stops there
 # has done what a number of this precision can hold. What is larger has stopped short.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 
 
-def all_or_nothing(fit: Fit) -> Fit:
-    """Make a `fit` method leave the estimator as it was when it raises."""
+def all_or_nothing(learn: Fit) -> Fit:
+    """Make a method that learns leave the estimator as it was when it raises."""
 
-    @functools.wraps(fit)
+    @functools.wraps(learn)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = vars(self).copy()
         try:
-            return fit(self, *args, **kwargs)
+            return learn(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+def fitted_afresh(fit: Fit) -> Fit:
+    """`all_or_nothing` for a method that starts over: nothing of an earlier fit stays."""
+
+    @functools.wraps(fit)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        return fit(self, *args, **kwargs)
+
+    return all_or_nothing(wrapper)  # type: ignore[return-value]
 
 
 class Solution(Protocol):
@@ -141,7 +155,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
     """A batch classifier ``f(x) = sum_i a_i k(x_i, x) + b`` for every binary problem.
 
     A subclass lists its parameters in `__init__`, and its `fit` (decorated with
-    `all_or_nothing`) validates them, calls `_training_set`, `_make_kernel`, its solver,
+    `fitted_afresh`) validates them, calls `_training_set`, `_make_kernel`, its solver,
     and then `_store_expansion` and `_store_certificates`.
     """
 
@@ -157,10 +171,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        # k(x, z) of these needs non-negative features
-        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        describe_kernel_input(tags, self.kernel)
         return tags
 
     # -- fitting ---------------------------------------------------------------------------
@@ -195,6 +206,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         if kernel.name == "linear":
             with np.errstate(over="ignore"):
                 check_finite(kernel, kernel.diagonal(data.X))
+            _check_no_underflow(data.X)
             if self._centres_rows and getattr(self, "fit_intercept", False):
                 kernel = replace(kernel, center=center)
         return kernel
@@ -229,8 +241,6 @@ class BaseKernelClassifier(BaseMarginClassifier):
         self.support_vectors_ = np.empty((0, 0), dtype=dtype) if precomputed else data.X[used]
         self.gamma_ = kernel.params.get("gamma")
         self.kernel_ = kernel
-        # A refit with another kernel must not keep the weights of the last one.
-        self.__dict__.pop("coef_", None)
         if kernel.name == "linear":
             if coef is None and kernel.center is not None:
                 # the intercept belongs to centred rows
@@ -240,6 +250,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
                 coef = dual_coef[:, used] @ data.X[used]
             self.coef_ = np.ascontiguousarray(coef, dtype=dtype)
         self.intercept_ = np.asarray(intercept, dtype=dtype)
+        if not (np.isfinite(self.dual_coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError(
+                f"{type(self).__name__} found coefficients that are not finite numbers: the "
+                "features or the weights are too large or too small. Scale them."
+            )
+
+    def _tolerance(self, data: TrainingSet) -> float:
+        """`tol`, or what rows of single precision allow."""
+        single = data.X.dtype == np.float32
+        return max(self.tol, _SINGLE_TOLERANCE) if single else self.tol
 
     def _store_certificates(self, solutions: Sequence[Solution], *, kind: str) -> None:
         """Keep objective, certificate and iterations; warn when a problem stopped short.
@@ -282,6 +302,25 @@ class BaseKernelClassifier(BaseMarginClassifier):
     @property
     def _precomputed(self) -> bool:
         return bool(self.kernel_.name == "precomputed")
+
+
+def describe_kernel_input(tags: Any, kernel: Any) -> None:
+    """Say in scikit-learn's tags which rows a kernel takes."""
+    # of these k(x, z) needs features that are not negative, and dense ones
+    histogram = kernel in ("chi2", "additive_chi2")
+    tags.input_tags.sparse = kernel != "precomputed" and not histogram
+    tags.input_tags.pairwise = kernel == "precomputed"
+    tags.input_tags.positive_only = histogram
+
+
+def _check_no_underflow(X: Any) -> None:
+    """Raise a ValueError where the squares of all features vanish although they are not zero."""
+    largest = float(max(X.max(), -X.min()))
+    if largest > 0.0 and largest**2 < np.finfo(np.float64).smallest_normal:
+        raise ValueError(
+            "kernel='linear': squares of the features are below the range of floating point "
+            "numbers. Scale the features."
+        )
 
 
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.classifiers.parameters import check_number, check_option
@@ -265,25 +264,9 @@ class DoubleRampClassifier(
         self.probability = probability
         self.random_state = random_state
 
-    @all_or_nothing
     @promised_risk
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
-        """Learn the classifier and its band.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the Gram matrix of the training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight)
-        return self
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return super()._train(X, y, sample_weight)
 
     def _fit_exact(self, data: TrainingSet) -> None:
         data, solutions = self._solve_all(data)

@@ -9,8 +9,8 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.classifiers.base import BaseKernelClassifier, all_or_nothing
-from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.base import BaseKernelClassifier, fitted_afresh
+from buttress.classifiers.parameters import check_flag, check_number, check_option
 from buttress.classifiers.set_machines import make_geometry
 from buttress.classifiers.training import TrainingSet
 from buttress.solvers.sets.bias import error_rate_bias
@@ -176,7 +176,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    @all_or_nothing
+    @fitted_afresh
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MinimaxProbabilityMachine:
         """Fit the machine.
 
@@ -200,13 +200,11 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
             largest feasible one).
         """
         check_option("bias", self.bias, ("minimax", "error_rate"))
-        check_option("margin", self.margin, (True, False))
+        check_flag("margin", self.margin)
         if self.kappa is not None:
             check_number("kappa", self.kappa, "[0, inf)")
         check_number("mean_error", self.mean_error, "[0, inf)")
         check_number("covariance_ridge", self.covariance_ridge, "[0, inf)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         data = self._training_set(X, y, sample_weight)
         kernel = self._make_kernel(data)
         geometry = make_geometry(kernel, data)

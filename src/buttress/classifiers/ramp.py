@@ -25,9 +25,6 @@ from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labe
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
 
-# Single precision cannot do better.
-_FLOOR = 1e-4
-
 
 class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier):
     """Kernel machine with the ramp loss, for training labels that are partly wrong.
@@ -268,12 +265,6 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         check_number("s", self.s, "[-inf, 0]")
         if self.radius is not None:
             check_number("radius", self.radius, "(0, inf)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        check_number("cache_size", self.cache_size, "(0, inf)")
-
-    def _tolerance(self, data: TrainingSet) -> float:
-        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
 
     def _solve(
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None

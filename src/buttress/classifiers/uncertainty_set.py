@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,6 @@ from buttress.solvers.sets.bias import error_rate_bias
 from buttress.solvers.sets.distance import DistanceResult, solve_distance
 from buttress.theory.uncertainty_sets import UncertaintySet
 
-# Single precision cannot do better.
-_FLOOR = 1e-4
 _OWN_SOLVER = {False: "newton", True: "interior_point"}
 
 
@@ -231,8 +228,6 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         check_option("bias", self.bias, BIASES)
         check_option("solver", self.solver, ("auto", "newton", "conic"))
         check_number("holdout", self.holdout, "[0, 1)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
 
     def _fit_exact(self, data: TrainingSet) -> None:
         loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
@@ -240,7 +235,8 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             warn_few_distinct_rows(type(self).__name__, data.X)
         kernel = self._make_kernel(data)
         first, second = self._split(data)
-        work = data if second is None else _taken(data, first, self.kernel == "precomputed")
+        precomputed = self.kernel == "precomputed"
+        work = data if second is None else data.subset(first, precomputed=precomputed)
         geometry = make_geometry(kernel, work)
         results = [
             solve_distance(
@@ -267,9 +263,6 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         fit_scaled_sets(self, scaled, make_set_loss(self.loss, self.h, self.omega, self.nu))
-
-    def _tolerance(self, data: TrainingSet) -> float:
-        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
 
     def _split(self, data: TrainingSet) -> tuple[IntArray, IntArray | None]:
         """The rows for f and those for the bias (None: the same)."""
@@ -369,14 +362,3 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                 )
             found.append(tuple(pair))
         return found[0] if len(found) == 1 else found
-
-
-def _taken(data: TrainingSet, rows: IntArray, square: bool) -> TrainingSet:
-    """Some rows of a training set."""
-    return replace(
-        data,
-        X=data.X[np.ix_(rows, rows)] if square else data.X[rows],
-        codes=data.codes[rows],
-        weight=None if data.weight is None else data.weight[rows],
-        rows=data.rows[rows],
-    )

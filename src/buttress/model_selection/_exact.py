@@ -65,6 +65,14 @@ class ExactSearch:
         advance(self.n_steps(len(combinations)))
         return Solved(kernel.params.get("gamma"), np.array(columns).T, (kernel, K))
 
+    def on_gram(self, values: dict[str, Any]) -> Any:
+        """The machine of one combination for parts of the Gram matrix.
+
+        The weights of the rows hold those of the classes.
+        """
+        ready = {**CHECKED_GRAM, "class_weight": None, "approximation": None}
+        return self.model._make_estimator(**values).set_params(**ready)
+
     def weight(self, rows: Any) -> Array | None:
         """Weights of some rows; None when all are one."""
         return None if self.data.weight is None else self.data.weight[rows]
@@ -82,7 +90,7 @@ class ExactSearch:
         found = []
         for values in combinations:
             check_time()
-            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
+            estimator = self.on_gram(values)
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
             found.append(self.score(estimator, outer, test))
         return found
@@ -112,7 +120,7 @@ class ExactSearch:
         inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
         found = []
         for k, values in enumerate(combinations):
-            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
+            estimator = self.on_gram(values)
             estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
             estimator.n_features_in_ = len(train)
             found.append(self.score(estimator, K, test))
@@ -130,15 +138,13 @@ class ExactSearch:
             kernel, K = solved.kept
         values = {name: value for name, value in params.items() if name != "gamma"}
         data = self.model._refit_data(self, K, values)
-        estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
-        estimator.fit(K, self.labels, sample_weight=data.weight)
+        estimator = self.on_gram(values).fit(K, self.labels, sample_weight=data.weight)
         dual = np.zeros((estimator.dual_coef_.shape[0], len(data.codes)), dtype=np.float64)
         dual[:, estimator.support_] = estimator.dual_coef_
         # Outside, the best estimator is one that takes rows, as if fitted on them.
-        model = self.model
-        estimator.set_params(kernel=model.kernel, kernel_params=model.kernel_params)
-        if params["gamma"] is not None:
-            estimator.set_params(gamma=params["gamma"])
+        width = {} if params["gamma"] is None else {"gamma": params["gamma"]}
+        outside = self.model._make_estimator(**values, **width)
+        estimator.set_params(**outside.get_params(deep=False))
         estimator._store_expansion(data, kernel, dual, estimator.intercept_)
         for name in _INPUT:
             vars(estimator).pop(name, None)

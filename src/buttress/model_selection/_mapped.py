@@ -86,12 +86,7 @@ class MappedSearch:
 
     def estimator(self, gamma: Any, **values: Any) -> Any:
         """An unfitted estimator that trains as the search does."""
-        model = self.model
-        shared = ("kernel", "approximation", "n_components", "landmarks", "memory_limit")
-        estimator = model._make_estimator(**values).set_params(
-            gamma=model.gamma if gamma is None else gamma,
-            random_state=model.random_state,
-            **{name: getattr(model, name) for name in shared},
-        )
-        estimator.n_features_in_ = model.n_features_in_
+        width = {} if gamma is None else {"gamma": gamma}
+        estimator = self.model._make_estimator(**values, **width)
+        estimator.n_features_in_ = self.model.n_features_in_
         return estimator

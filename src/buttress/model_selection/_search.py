@@ -1,7 +1,7 @@
 """One search for all kernel machines that tune themselves.
 
-A machine says what to try (`_combinations`), how to make one estimator (`_make_estimator`) and
-which of equally good candidates it prefers (`_prefer`). Where scores come from is a strategy of
+A search says which estimator it tunes (`_machine`), what to try (`_combinations`) and which of
+equally good candidates it prefers (`_prefer`). Where scores come from is a strategy of
 rows with one interface: `ExactSearch` slices one Gram matrix per kernel width into folds,
 `MappedSearch` sends all candidates and folds through the same passes over blocks.
 """
@@ -49,18 +49,16 @@ class SearchMixin(CallbackSupportMixin):
     verbose: int
     _check_parameters: Any
     _rows: Any
+    # The estimator that is tuned; it has the parameters of the search that bear the same names.
+    _machine: type[Any]
     _exact_search: type[ExactSearch] = ExactSearch
     _mapped_search: type[MappedSearch] = MappedSearch
 
-    # -- what a machine says ---------------------------------------------------------------
+    # -- what a search says ----------------------------------------------------------------
 
     def _combinations(self, search: Any) -> list[dict[str, Any]]:
         """Parameters to try, without the kernel width."""
         raise AssertionError(f"{type(self).__name__} does not define _combinations")
-
-    def _make_estimator(self, **parameters: Any) -> Any:
-        """An unfitted estimator with these parameters; kernel and width come separately."""
-        raise AssertionError(f"{type(self).__name__} does not define _make_estimator")
 
     def _mapped_candidates(
         self, fit: ScaledFit, scaled: ScaledKernel, combinations: list[dict[str, Any]]
@@ -90,6 +88,12 @@ class SearchMixin(CallbackSupportMixin):
         """Store what this machine tells of its search, after the refit."""
 
     # -- the search ------------------------------------------------------------------------
+
+    def _make_estimator(self, **values: Any) -> Any:
+        """The unfitted machine of one candidate: what it shares with the search, and `values`."""
+        names = self._machine().get_params(deep=False)
+        shared = {name: value for name, value in vars(self).items() if name in names}
+        return self._machine(**(shared | values))
 
     @watched
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
-from buttress.classifiers.callbacks import watched
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_number, check_values
 from buttress.classifiers.reject import RejectMixin
@@ -116,6 +115,7 @@ class DoubleRampClassifierCV(
     True
     """
 
+    _machine = DoubleRampClassifier
     _centres_rows = True
 
     def __init__(
@@ -183,29 +183,9 @@ class DoubleRampClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @watched
     @promised_risk
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
-    ) -> DoubleRampClassifierCV:
-        """Search the grid, then refit on all rows with the best values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of the held-out rows.
-        **params
-            ``groups`` for the splitter; with scikit-learn's metadata routing, whatever the
-            splitter and the scorer ask for.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight, **params)
-        return self
+    def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
+        return super()._train(X, y, sample_weight, **params)
 
     def _check_parameters(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
@@ -224,24 +204,6 @@ class DoubleRampClassifierCV(
         plain = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
         refuse(self, list(plain.items()))
         return double_ramp_candidates(self, *given)
-
-    def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
-        return DoubleRampClassifier(
-            d=self.d,
-            mu=self.mu,
-            costs=self.costs,
-            init=self.init,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            fit_intercept=self.fit_intercept,
-            target_coverage=self.target_coverage,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            cache_size=self.cache_size,
-            random_state=self.random_state,
-            **parameters,
-        )
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]

@@ -16,7 +16,6 @@ from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.training import TrainingSet
-from buttress.kernels import CHECKED_GRAM
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
@@ -130,6 +129,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     True
     """
 
+    _machine = RampClassifier
     _centres_rows = True
 
     def __init__(
@@ -214,20 +214,6 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         penalties = check_values("Cs", self.Cs, "(0, inf)")
         margins = check_values("ss", self.ss, "[-inf, 0]")
         return [{"C": C, "s": s} for C in penalties for s in margins]
-
-    def _make_estimator(self, **parameters: Any) -> RampClassifier:
-        return RampClassifier(
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            cache_size=self.cache_size,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            **parameters,
-        )
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
@@ -319,7 +305,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         """Scores that the chosen candidate gives to rows it was not trained on."""
         scores = np.zeros((len(search.labels), data.n_problems))
         for train, test in search.folds:
-            model = self._make_estimator(**values).set_params(**CHECKED_GRAM)
+            model = search.on_gram(values)
             weight = None if data.weight is None else data.weight[train]
             model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
             part = model.decision_function(K[np.ix_(test, train)])

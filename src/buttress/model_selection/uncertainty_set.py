@@ -102,6 +102,7 @@ n_features_in_, feature_names_in_
     ((2, 3), True)
     """
 
+    _machine = UncertaintySetClassifier
     _centres_rows = True
 
     def __init__(
@@ -160,8 +161,6 @@ n_features_in_, feature_names_in_
     def _check_parameters(self) -> None:
         make_set_loss(self.loss, self.h, self.omega, self.nu)
         check_option("bias", self.bias, BIASES)
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
 
     def _combinations(self, search: Any) -> list[dict[str, Any]]:
         if isinstance(search, ExactSearch):
@@ -204,23 +203,6 @@ n_features_in_, feature_names_in_
         weight = np.ones(len(taken)) if taken.weight is None else taken.weight
         K = self._scaled_similarity(scaled)(taken.X).astype(np.float64)
         return _root_variance(K, weight / weight.sum())
-
-    def _make_estimator(self, **parameters: Any) -> UncertaintySetClassifier:
-        return UncertaintySetClassifier(
-            self.loss,
-            h=self.h,
-            omega=self.omega,
-            nu=self.nu,
-            bias=self.bias,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            **parameters,
-        )
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """Among equals the widest kernel, then the smallest radius."""
