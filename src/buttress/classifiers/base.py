@@ -273,7 +273,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         setattr(self, f"{kind}_", float(gaps.max()))
         setattr(self, f"{kind}s_", gaps)
         objectives = np.array([solution.objective for solution in solutions])
-        self.objective_ = float(objectives[0]) if len(objectives) == 1 else objectives
+        self.objective_ = of_problems(objectives.tolist())
         self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
         accepted = max(self.tol, _ROUNDING[self.intercept_.dtype])
         certified = gaps <= accepted * (1.0 + np.abs(objectives))
@@ -302,6 +302,17 @@ class BaseKernelClassifier(BaseMarginClassifier):
     @property
     def _precomputed(self) -> bool:
         return bool(self.kernel_.name == "precomputed")
+
+
+def of_problems(values: Sequence[Any]) -> Any:
+    """A fitted attribute: the value of the one binary problem, or those of all.
+
+    Examples
+    --------
+    >>> of_problems([0.5]), of_problems([0.5, 0.25, 0.5])
+    (0.5, array([0.5 , 0.25, 0.5 ]))
+    """
+    return values[0] if len(values) == 1 else np.asarray(values)
 
 
 def describe_kernel_input(tags: Any, kernel: Any) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
+from buttress.classifiers.base import of_problems
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.classifiers.parameters import check_number, check_option
@@ -271,10 +272,8 @@ class DoubleRampClassifier(
     def _fit_exact(self, data: TrainingSet) -> None:
         data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
-        rho = np.array([solution.rho for solution in solutions])
-        one = len(solutions) == 1
-        self.rho_ = float(rho[0]) if one else rho
-        self.objective_path_ = paths[0] if one else paths
+        self.rho_ = of_problems([float(solution.rho) for solution in solutions])
+        self.objective_path_ = paths[0] if len(paths) == 1 else paths
         self.kkt_residuals_ = np.array([solution.violation for solution in solutions])
         self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)

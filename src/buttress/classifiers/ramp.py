@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin
@@ -202,20 +203,17 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         K = kernel_source(kernel, data, self.cache_size)
         tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
-        one = len(solutions) == 1
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
         self._store_rows(data, solutions)
-        penalties = np.array([solution.C for solution in solutions])
-        active = np.array([solution.ball_active for solution in solutions])
         paths = [solution.objective_path for solution in solutions]
-        self.C_ = float(penalties[0]) if one else penalties
-        self.ball_active_ = bool(active[0]) if one else active
-        self.objective_path_ = paths[0] if one else paths
+        self.C_ = of_problems([float(solution.C) for solution in solutions])
+        self.ball_active_ = of_problems([bool(solution.ball_active) for solution in solutions])
+        self.objective_path_ = paths[0] if len(paths) == 1 else paths
         self.duality_gap_ = max(solution.gap for solution in solutions)
         self.solver_ = "smo"
-        self._store_certificates(
-            [_Certificate(solution) for solution in solutions], kind="kkt_residual"
-        )
+        # the residual of the outer problem certifies, not the gap of its last convex step
+        outer = [replace(each, gap=each.violation, n_iter=each.n_outer) for each in solutions]
+        self._store_certificates(outer, kind="kkt_residual")
 
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.
@@ -301,13 +299,3 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self.ignored_[seen.rows] = own < self.s
         self.suspect_scores_ = np.zeros(seen.n_rows)
         self.suspect_scores_[seen.rows] = disagreement(seen.scores, seen.codes)
-
-
-class _Certificate:
-    """A ramp solution as `_store_certificates` reads it: the residual is the certificate."""
-
-    def __init__(self, solution: RampSolution) -> None:
-        self.objective = solution.objective
-        self.gap = solution.violation
-        self.n_iter = solution.n_outer
-        self.converged = solution.converged

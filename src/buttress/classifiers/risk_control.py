@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
 from buttress.blocks.sources import is_blocks
-from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
 from buttress.classifiers.reject import HELD_OUT, held_out_rows
 from buttress.metrics.scorer import half_gap
 from buttress.noise.core.fitting import fit_label_noise
@@ -254,10 +254,8 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
     >>> label_errors([(0.0, 0.1), (0.2, 0.3)], 2).high
     array([0.1, 0.3])
     """
-    if isinstance(noise_rates, str):
-        check_option("noise_rates", noise_rates, ["estimate"])
-        return None
-    if noise_rates is None:
+    check_noise_rates(noise_rates)
+    if noise_rates is None or isinstance(noise_rates, str):
         return None
     if isinstance(noise_rates, LabelNoise):
         bounds = np.clip(noise_rates.rate_bounds, 0.0, 0.49)

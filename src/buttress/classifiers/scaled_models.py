@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.classifiers.base import of_problems
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel, TrainingScores
 from buttress.losses.smoothed import SmoothedRamp
 from buttress.solvers.blockwise.certificate import duality_gaps
@@ -27,6 +28,8 @@ from buttress.solvers.sets.bias import error_rate_bias
 # Half width of the rounded corner of a hinge with slope 1, on the scale of the margin.
 SMOOTHING_WIDTH = 0.02
 _MAX_PASSES = 1000
+# What an approximate double ramp machine takes.
+DOUBLE_RAMP_PLAIN = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
 
 
 def ramp_loss(s: float) -> SmoothedRamp:
@@ -61,7 +64,7 @@ def solve_leaky(
     weights = theta[: len(theta) - q]
     intercept = theta[-1] if q else np.zeros(fit.n_problems)
     model._store_scaled(fit, scaled, weights, intercept)
-    model.intercept_interval_ = intervals[0] if fit.n_problems == 1 else intervals
+    model.intercept_interval_ = of_problems(intervals)
     model.solver_ = f"reduction ({found.method})"
     gaps, objectives = duality_gaps(objective, theta)
     known = bool(np.isfinite(gaps).all())
@@ -138,45 +141,38 @@ def fit_scaled_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
         )
     scaled = model._scaled_kernel(fit)
     rows = margin_rows(ramp_loss(model.s), model.fit_intercept)
-    found = solve_scaled_ramp(fit, scaled, rows, [float(model.C)], max_outer=int(model.max_iter))
-    one = fit.n_problems == 1
-    intercept = found.offsets[0] if model.fit_intercept else np.zeros(fit.n_problems)
-    model._store_scaled(fit, scaled, found.weights, intercept)
-    model.C_ = float(model.C) if one else np.full(fit.n_problems, float(model.C))
-    model.ball_active_ = False if one else np.zeros(fit.n_problems, dtype=bool)
-    model.objective_path_ = found.paths[0] if one else found.paths
-    model.duality_gap_ = max(certificate.gap for certificate in found.certificates)
+    ramp = solve_scaled_ramp(fit, scaled, rows, [float(model.C)], max_outer=int(model.max_iter))
+    intercept = ramp.offsets[0] if model.fit_intercept else np.zeros(fit.n_problems)
+    model.C_ = of_problems([float(model.C)] * fit.n_problems)
+    model.ball_active_ = of_problems([False] * fit.n_problems)
+    model.duality_gap_ = max(certificate.gap for certificate in ramp.certificates)
     model.smoothing_width_ = SMOOTHING_WIDTH
-    model.solver_ = f"reduction ({found.method})"
-    model._store_certificates(found.certificates, kind="kkt_residual")
-    seen: TrainingScores = model._training_scores(fit)
-    return seen
+    return _store_ramp(model, fit, scaled, ramp, intercept, kind="kkt_residual")
 
 
 def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
     """The double ramp machine; returns the training rows' scores for its row attributes."""
-    for name, usual in (("fit_intercept", True), ("target_coverage", None), ("init", "zero")):
-        value = getattr(model, name)
-        if value != usual:
-            raise ValueError(
-                f"{name}={value!r} needs the exact kernel: with an approximation only "
-                f"{name}={usual!r} is available."
-            )
+    refuse_beside(model, DOUBLE_RAMP_PLAIN)
     scaled = model._scaled_kernel(fit)
     rows = reject_rows(double_ramp_loss(model.mu), float(model.d))
-    found = solve_scaled_ramp(fit, scaled, rows, [float(model.C)], max_outer=int(model.max_iter))
-    intercept, rho = band(found.offsets, float(model.d))
-    model._store_scaled(fit, scaled, found.weights, intercept)
-    one = fit.n_problems == 1
-    model.rho_ = float(rho[0]) if one else rho
-    bands = np.column_stack([-rho, rho])
-    model.thresholds_ = bands[0] if one else bands
-    model.objective_path_ = found.paths[0] if one else found.paths
+    ramp = solve_scaled_ramp(fit, scaled, rows, [float(model.C)], max_outer=int(model.max_iter))
+    intercept, rho = band(ramp.offsets, float(model.d))
+    model.rho_ = of_problems(rho.tolist())
+    model.thresholds_ = of_problems(np.column_stack([-rho, rho]))
     model.smoothing_width_ = SMOOTHING_WIDTH * float(model.mu)
-    model.solver_ = f"reduction ({found.method})"
-    model._store_certificates(found.certificates, kind="duality_gap")
-    seen: TrainingScores = model._training_scores(fit)
-    return seen
+    return _store_ramp(model, fit, scaled, ramp, intercept, kind="duality_gap")
+
+
+def _store_ramp(
+    model: Any, fit: ScaledFit, scaled: ScaledKernel, ramp: ScaledRamp, intercept: Array, kind: str
+) -> TrainingScores:
+    """Keep the model and its certificates; returns the scores of the training rows."""
+    model._store_scaled(fit, scaled, ramp.weights, intercept)
+    model.objective_path_ = ramp.paths[0] if fit.n_problems == 1 else ramp.paths
+    model.solver_ = f"reduction ({ramp.method})"
+    model._store_certificates(ramp.certificates, kind=kind)
+    training_scores: TrainingScores = model._training_scores(fit)
+    return training_scores
 
 
 def band(offsets: Array, d: float) -> tuple[Array, Array]:
@@ -231,11 +227,7 @@ def solve_scaled_sets(
 def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
     """The uncertainty-set classifier with a smooth loss."""
     check_smooth(loss)
-    if model.holdout != 0.0:
-        raise ValueError(
-            f"holdout={model.holdout!r} needs the exact kernel: with an approximation only "
-            "holdout=0.0 is available."
-        )
+    refuse_beside(model, {"holdout": 0.0})
     scaled = model._scaled_kernel(fit)
     tol = max(float(model.tol), 1e-4) if fit.source.dtype == np.float32 else float(model.tol)
     found = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=0.01 * tol)
@@ -259,17 +251,27 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
         else:
             reference = float(found.intercept[k])
             intercept[k] = error_rate_bias(values, y, seen.weight, reference=reference).bias
-    one = n_problems == 1
     model.intercept_ = intercept.astype(fit.source.dtype)
     model.loss_ = loss
-    model.rho_ = float(found.rho[0]) if one else found.rho
-    model.set_weights_ = weights[0] if one else weights
-    model.set_levels_ = levels[0] if one else levels
+    model.rho_ = of_problems(found.rho.tolist())
+    model.set_weights_ = of_problems(weights)
+    model.set_levels_ = of_problems(levels)
     model.solver_ = f"reduction ({found.method})"
     targets = np.array([seen.targets(k) for k in range(n_problems)])
     rows = None if fit.data is None else fit.data.X
     model._set_rows = (rows, targets, None if fit.data is None else fit.data.weight)
     model._store_certificates(found.certificates, kind="duality_gap")
+
+
+def refuse_beside(model: Any, plain: dict[str, Any]) -> None:
+    """Raise a ValueError for a parameter that is not `plain`: only the exact kernel knows it."""
+    for name, usual in plain.items():
+        value = getattr(model, name)
+        if value is not usual and value != usual:
+            raise ValueError(
+                f"{name}={value!r} needs the exact kernel: with an approximation only "
+                f"{name}={usual!r} is available."
+            )
 
 
 def check_smooth(loss: Any) -> None:

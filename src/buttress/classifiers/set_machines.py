@@ -76,8 +76,19 @@ def make_geometry(kernel: Kernel, data: TrainingSet) -> Geometry:
     if kernel.name == "linear" and dense and X.shape[1] < X.shape[0]:
         return Geometry(features=X)
     if kernel.name == "precomputed":
-        return Geometry(kernel.gram(X))  # symmetric to the precision it comes in
-    return Geometry(gram_matrix(kernel, X.astype(np.float64)))
+        return gram_geometry(kernel.gram(X))  # symmetric to the precision it comes in
+    return gram_geometry(gram_matrix(kernel, X.astype(np.float64)))
+
+
+def gram_geometry(K: Array) -> Geometry:
+    """Points given by their Gram matrix, refused where products of its entries overflow."""
+    largest = float(np.abs(np.diagonal(K)).max())
+    if not np.isfinite(largest * largest):
+        raise ValueError(
+            f"similarities of rows with themselves are as large as {largest:.3g}: their products "
+            "are beyond the range of floating point numbers. Scale the features."
+        )
+    return Geometry(K)
 
 
 def choose_bias(result: DistanceResult, y: Array, w: Array, rule: str) -> float:

@@ -167,7 +167,7 @@ def with_class_weight(
                 f"the labels are {classes.tolist()}."
             )
         given = [class_weight.get(label, 1.0) for label in classes.tolist()]
-        if not all(isinstance(factor, Real) and 0.0 < factor < np.inf for factor in given):
+        if not all(isinstance(factor, Real) and 0.0 < float(factor) < np.inf for factor in given):
             raise ValueError(
                 f"class_weight={class_weight!r}: every weight must be positive and finite."
             )

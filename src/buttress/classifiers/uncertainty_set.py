@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from buttress._arrays import IntArray
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_sets
@@ -318,13 +318,10 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         self._store_certificates(results, kind="duality_gap")
         weights = np.zeros((len(results), data.n_rows))
         weights[:, data.rows[first]] = [result.alpha for result in results]
-        rho = np.array([result.rho for result in results])
-        levels = np.array([result.levels for result in results])
-        binary = len(results) == 1
         self.loss_ = loss
-        self.rho_ = float(rho[0]) if binary else rho
-        self.set_weights_ = weights[0] if binary else weights
-        self.set_levels_ = levels[0] if binary else levels
+        self.rho_ = of_problems([float(result.rho) for result in results])
+        self.set_weights_ = of_problems(weights)
+        self.set_levels_ = of_problems(np.array([result.levels for result in results]))
         hinge = isinstance(loss, (NuHinge, HardMargin))
         self.solver_ = "conic" if self.solver == "conic" else _OWN_SOLVER[hinge]
         if hinge and any(result.norm == 0.0 for result in results):

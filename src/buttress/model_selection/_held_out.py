@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,14 +143,3 @@ def fitted_linear(model: Any, classes: NDArray[Any], n_problems: int) -> Any:
     model.intercept_ = np.zeros(n_problems)
     model.n_features_in_ = n_problems
     return model
-
-
-def refuse(model: Any, names: Sequence[tuple[str, Any]]) -> None:
-    """Raise a ValueError for parameters that only the exact search knows."""
-    for name, usual in names:
-        value = getattr(model, name)
-        if value is not usual and value != usual:
-            raise ValueError(
-                f"{name}={value!r} needs the exact kernel: with an approximation only "
-                f"{name}={usual!r} is available."
-            )

@@ -120,6 +120,11 @@ class SearchMixin(CallbackSupportMixin):
 
     def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
         self._check_parameters()
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                f"scoring={self.scoring!r} is not accepted: expected the name of a scorer or a "
+                "function."
+            )
         metadata = self._metadata(sample_weight, params)
         rows = self._rows(X, y, sample_weight, cv=self.cv, split=metadata.split)
         rows.train(self, metadata)

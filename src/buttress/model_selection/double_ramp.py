@@ -11,9 +11,10 @@ from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.double_ramp import DoubleRampClassifier
-from buttress.classifiers.parameters import check_number, check_values
+from buttress.classifiers.parameters import check_values
 from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.scaled_models import DOUBLE_RAMP_PLAIN, refuse_beside
 from buttress.metrics import (
     CostScorer,
     RejectScorer,
@@ -24,7 +25,6 @@ from buttress.metrics import (
 )
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
-from buttress.model_selection._held_out import refuse
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -88,7 +88,9 @@ class DoubleRampClassifierCV(
         ``support_kind_``, ``rejection_rate_``, ``dual_coef_``, ``intercept_``, ``support_``,
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
         ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
-        ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``) are this object's too.
+        ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``, ``approximation_``; with an
+        approximation ``smoothing_width_``, and ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_`` with "fourier") are this object's too.
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.
@@ -188,8 +190,8 @@ class DoubleRampClassifierCV(
         return super()._train(X, y, sample_weight, **params)
 
     def _check_parameters(self) -> None:
-        check_number("d", self.d, "(0, 0.5]")
         check_values("Cs", self.Cs, "(0, inf)")
+        self._make_estimator()._check_parameters()
 
     def _scorer(self) -> Any:
         by_risk = isinstance(self.scoring, str) and self.scoring == "reject_risk"
@@ -201,8 +203,7 @@ class DoubleRampClassifierCV(
         return [{"C": C} for C in check_values("Cs", self.Cs, "(0, inf)")]
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
-        plain = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
-        refuse(self, list(plain.items()))
+        refuse_beside(self, DOUBLE_RAMP_PLAIN)
         return double_ramp_candidates(self, *given)
 
     def _fold_scores(

@@ -85,7 +85,9 @@ class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
     classes_, dual_coef_, intercept_, intercept_interval_, coef_, support_, support_vectors_, \
 n_support_, kernel_, objective_, duality_gap_, duality_gaps_, kkt_residual_, kkt_residuals_, \
 n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
-        Of the refit at `alpha_`; see `LeakyHockeyStickClassifier`.
+        Of the refit at `alpha_`; see `LeakyHockeyStickClassifier`. With
+        ``approximation="fourier"`` also ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_``.
 
     See Also
     --------

@@ -17,18 +17,18 @@ from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.set_machines import (
     BIASES,
     choose_bias,
+    gram_geometry,
     make_set_loss,
     warn_few_distinct_rows,
 )
 from buttress.classifiers.training import TrainingSet
 from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
 from buttress.model_selection._exact import ExactSearch
-from buttress.model_selection._folds import Fold
+from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, set_candidates
 from buttress.model_selection._results import Metadata, standard_error
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.sets.distance import distance_path
-from buttress.solvers.sets.geometry import Geometry
 
 # The scores, not the solutions, are compared: a held-out sign needs no more digits.
 _PRECISION = 1e-4
@@ -81,9 +81,11 @@ max_iter
         As `GridSearchCV` has it: ``params``, ``param_...``, ``split0_test_score`` and so on,
         ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
     classes_, dual_coef_, intercept_, coef_, support_, support_vectors_, n_support_, kernel_, \
-loss_, rho_, set_weights_, set_levels_, objective_, duality_gap_, duality_gaps_, n_iter_, solver_, \
-n_features_in_, feature_names_in_
-        Of the model refitted on all rows; see `UncertaintySetClassifier`.
+loss_, rho_, set_weights_, set_levels_, uncertainty_sets_, objective_, duality_gap_, \
+duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
+        Of the model refitted on all rows; see `UncertaintySetClassifier`. With
+        ``approximation="fourier"`` also ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_``.
 
     Notes
     -----
@@ -217,10 +219,10 @@ n_features_in_, feature_names_in_
     ) -> list[float]:
         """The score of every radius on one fold, by one path per binary problem."""
         data = search.data
-        train, test = fold
-        inner, outer = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        train = fold[0]
+        inner, outer = fold_kernels(K, fold)
         loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
-        geometry = Geometry(inner)
+        geometry = gram_geometry(inner)
         radii = [values["radius"] for values in combinations]
         weight = data.weights[train]
         coefs, biases = [], []
