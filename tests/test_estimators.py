@@ -238,3 +238,19 @@ def test_a_minimax_machine_says_when_single_precision_cannot_hold_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         buttress.MinimaxProbabilityMachine().fit(X.astype(np.float32), Y)
+
+
+def test_a_warning_points_at_the_line_that_called():
+    fits = [
+        lambda: make("LeakyHockeyStickClassifier", alpha=1e-9, max_iter=1).fit(X, Y),
+        lambda: make("DoubleRampClassifier", target_risk=0.001).fit(X, Y),
+        lambda: make("DoubleHingeClassifier", target_risk=0.001).fit(X, Y),
+        lambda: make("UncertaintySetClassifierCV").fit(np.repeat(X[:3], 20, axis=0), Y),
+        lambda: make("KernelPegasos").partial_fit(X[:5], Y[:5], classes=[0, 1]),
+    ]
+    for fit in fits:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit()
+        assert caught
+        assert {each.filename for each in caught} == {__file__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array
 from buttress._documented import DocumentedMixin
 from buttress._frames import validate_data
+from buttress._user_warnings import warn_user
 from buttress.classifiers.array_api import foreign_labels, foreign_scores, namespace_of
 from buttress.classifiers.kernel_source import check_finite
 from buttress.classifiers.parameters import check_common
@@ -35,13 +35,24 @@ _SINGLE_TOLERANCE = 1e-4
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 
 
-def all_or_nothing(learn: Fit) -> Fit:
-    """Make a method that learns leave the estimator as it was when it raises."""
+def all_or_nothing(learn: Fit, *, afresh: bool = False) -> Fit:
+    """Make a method that learns leave the estimator as it was when it raises.
+
+    Parameters
+    ----------
+    learn : function
+        A method of an estimator.
+    afresh : bool
+        Whether it starts over, so that fitted attributes of an earlier call go first.
+    """
 
     @functools.wraps(learn)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = vars(self).copy()
         try:
+            if afresh:
+                for name in [name for name in before if name.endswith("_")]:
+                    delattr(self, name)
             return learn(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
@@ -52,15 +63,8 @@ def all_or_nothing(learn: Fit) -> Fit:
 
 
 def fitted_afresh(fit: Fit) -> Fit:
-    """`all_or_nothing` for a method that starts over: nothing of an earlier fit stays."""
-
-    @functools.wraps(fit)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        return fit(self, *args, **kwargs)
-
-    return all_or_nothing(wrapper)  # type: ignore[return-value]
+    """Make a `fit` all or nothing, and forget the fit before it."""
+    return all_or_nothing(fit, afresh=True)
 
 
 class Solution(Protocol):
@@ -293,10 +297,10 @@ class BaseKernelClassifier(BaseMarginClassifier):
         for start in range(0, n, step):
             block = X[start : start + step]
             if self._precomputed or len(self.support_) == 0:
-                part = block[:, self.support_] @ self.dual_coef_.T
+                block_scores = block[:, self.support_] @ self.dual_coef_.T
             else:
-                part = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
-            scores[start : start + step] = part + self.intercept_
+                block_scores = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
+            scores[start : start + step] = block_scores + self.intercept_
         return scores
 
     @property
@@ -304,7 +308,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         return bool(self.kernel_.name == "precomputed")
 
 
-def of_problems(values: Sequence[Any]) -> Any:
+def of_problems(values: Any) -> Any:
     """A fitted attribute: the value of the one binary problem, or those of all.
 
     Examples
@@ -336,10 +340,9 @@ def _check_no_underflow(X: Any) -> None:
 
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:
     """Say that the solver stopped before its tolerance, and what to change."""
-    warnings.warn(
+    warn_user(
         f"{type(estimator).__name__} stopped before reaching its tolerance "
         f"({kind.replace('_', ' ')} {reached:.3g}, tol={estimator.tol:g}). Increase max_iter, "
         "raise tol, or standardise the features.",
         ConvergenceWarning,
-        stacklevel=3,
     )

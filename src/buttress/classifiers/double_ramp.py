@@ -283,15 +283,15 @@ class DoubleRampClassifier(
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""
         if self.costs is not None:
             raise ValueError("costs need an exact fit: use approximation=None.")
-        seen = fit_scaled_double_ramp(self, scaled)
-        one = seen.scores.shape[1] == 1
-        rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
-        self.rejection_rate_ = float(np.average(rejected, weights=seen.weight))
-        kinds = np.full((seen.n_rows, seen.scores.shape[1]), "not_used", dtype="<U12")
+        training = fit_scaled_double_ramp(self, scaled)
+        binary = training.scores.shape[1] == 1
+        rejected = self._rejected(training.scores[:, 0] if binary else training.scores)
+        self.rejection_rate_ = float(np.average(rejected, weights=training.weight))
+        kinds = np.full((training.n_rows, training.scores.shape[1]), "not_used", dtype="<U12")
         for k, rho in enumerate(np.atleast_1d(self.rho_)):
-            t = seen.targets(k) * seen.scores[:, k]
-            kinds[seen.rows, k] = margin_kinds(t, float(rho), self.mu)
-        self.support_kind_ = kinds[:, 0] if one else kinds
+            t = training.targets(k) * training.scores[:, k]
+            kinds[training.rows, k] = margin_kinds(t, float(rho), self.mu)
+        self.support_kind_ = kinds[:, 0] if binary else kinds
 
     def _check_own(self) -> None:
         check_number("mu", self.mu, "(0, 1]")
@@ -300,9 +300,9 @@ class DoubleRampClassifier(
     def _solve(
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> DoubleRampSolution:
-        found = []
+        solutions = []
         if self.init in ("zero", "best"):
-            found.append(self._descend(K, y, weight, tol, None, warm))
+            solutions.append(self._descend(K, y, weight, tol, None, warm))
         if self.init in ("svm", "best"):
             svm = solve_stacked_hinge(
                 K,
@@ -313,8 +313,8 @@ class DoubleRampClassifier(
                 fit_intercept=self.fit_intercept,
                 tol=tol,
             )
-            found.append(self._descend(K, y, weight, tol, (svm.c, svm.b, 0.0)))
-        best = min(found, key=lambda solution: solution.objective)
+            solutions.append(self._descend(K, y, weight, tol, (svm.c, svm.b, 0.0)))
+        best = min(solutions, key=lambda solution: solution.objective)
         return replace(best, n_iter=best.n_outer)
 
     def _descend(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
+from buttress._user_warnings import warn_user
 from buttress.classifiers.base import BaseKernelClassifier, fitted_afresh, of_problems
 from buttress.classifiers.parameters import check_flag, check_number, check_option
 from buttress.classifiers.set_machines import make_geometry
@@ -233,11 +233,10 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         scores = self.kernel_.sums(wide, wide, dual) + intercept
         error = float(np.abs(self._scores(X) - scores).max())
         if error > _LOST_DIGITS * float(np.abs(scores).max()):
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: rows in single precision cannot hold this model, scores "
                 f"are off by up to {error:.3g}. Fit float64 rows, or raise covariance_ridge.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _method(self, geometry: Geometry) -> str:

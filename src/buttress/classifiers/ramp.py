@@ -281,21 +281,21 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""
-        own = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
+        problem_of_row = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
         clipped = np.column_stack([solution.clipped for solution in solutions])
         scores = np.column_stack([solution.g + solution.b for solution in solutions])
         self.ignored_: BoolArray = np.zeros(data.n_rows, dtype=bool)
-        self.ignored_[data.rows] = clipped[np.arange(len(own)), own]
+        self.ignored_[data.rows] = clipped[np.arange(len(problem_of_row)), problem_of_row]
         self.suspect_scores_: Array = np.zeros(data.n_rows)
         self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `ignored_` and `suspect_scores_`."""
-        seen = fit_scaled_ramp(self, scaled)
-        own: Array = seen.scores[:, 0] * seen.targets(0)
-        if seen.scores.shape[1] > 1:
-            own = seen.scores[np.arange(len(seen.codes)), seen.codes]
-        self.ignored_ = np.zeros(seen.n_rows, dtype=bool)
-        self.ignored_[seen.rows] = own < self.s
-        self.suspect_scores_ = np.zeros(seen.n_rows)
-        self.suspect_scores_[seen.rows] = disagreement(seen.scores, seen.codes)
+        training = fit_scaled_ramp(self, scaled)
+        margins: Array = training.scores[:, 0] * training.targets(0)
+        if training.scores.shape[1] > 1:
+            margins = training.scores[np.arange(len(training.codes)), training.codes]
+        self.ignored_ = np.zeros(training.n_rows, dtype=bool)
+        self.ignored_[training.rows] = margins < self.s
+        self.suspect_scores_ = np.zeros(training.n_rows)
+        self.suspect_scores_[training.rows] = disagreement(training.scores, training.codes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
+from buttress._user_warnings import warn_user
 from buttress.blocks.sources import is_blocks
 from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
 from buttress.classifiers.reject import HELD_OUT, held_out_rows
@@ -170,7 +170,7 @@ class RiskControlMixin:
         width = certificate.threshold
         self.thresholds_ = np.array([-width, width])
         if not certificate.certified:
-            warnings.warn(_why_no_answer(certificate), stacklevel=5)
+            warn_user(_why_no_answer(certificate))
 
 
 def promised_risk(fit: Fit) -> Fit:

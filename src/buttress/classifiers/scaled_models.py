@@ -58,21 +58,21 @@ def solve_leaky(
     # An error e of the coefficients raises the objective by about alpha e^2 in the directions
     # that only the penalty holds: that much is asked for.
     tol = max(model.tol**2 * min(1.0, alpha) / 10.0, 1e-22)
-    found = solve_columns(objective, tol=tol, max_passes=int(model.max_iter), start=start)
+    solution = solve_columns(objective, tol=tol, max_passes=int(model.max_iter), start=start)
     q = rows.n_offsets
-    theta, intervals = centre_free_offsets(objective, found.theta)
+    theta, intervals = centre_free_offsets(objective, solution.theta)
     weights = theta[: len(theta) - q]
     intercept = theta[-1] if q else np.zeros(fit.n_problems)
     model._store_scaled(fit, scaled, weights, intercept)
     model.intercept_interval_ = of_problems(intervals)
-    model.solver_ = f"reduction ({found.method})"
+    model.solver_ = f"reduction ({solution.method})"
     gaps, objectives = duality_gaps(objective, theta)
     known = bool(np.isfinite(gaps).all())
-    gaps = gaps if known else found.gap
+    gaps = gaps if known else solution.gap
     # The solver aims at coefficients; a closed gap is enough where rounding stops it earlier.
-    done = found.converged | (gaps <= model.tol * (1.0 + np.abs(objectives)))
+    done = solution.converged | (gaps <= model.tol * (1.0 + np.abs(objectives)))
     certificates = [
-        ColumnCertificate(float(f), float(gap), found.n_iter, bool(c))
+        ColumnCertificate(float(f), float(gap), solution.n_iter, bool(c))
         for f, gap, c in zip(objectives, gaps, done, strict=True)
     ]
     model._store_certificates(certificates, kind="duality_gap" if known else "kkt_residual")
@@ -86,7 +86,6 @@ class ScaledRamp:
     offsets: Array  # (n_offsets, columns)
     certificates: list[ColumnCertificate]
     paths: list[Array]
-    n_passes: int
     method: str
 
 
@@ -110,24 +109,23 @@ def solve_scaled_ramp(
     scale = C * totals
     columns = type(columns)(columns.problem, columns.fold, 1.0 / (2.0 * scale))
     objective = scaled.objective(fit, rows, columns)
-    found = solve_ramp_columns(
+    outer = solve_ramp_columns(
         objective, tol=tol, inner_tol=inner_tol, max_outer=max_outer, max_passes=_MAX_PASSES
     )
-    solution, q = found.solution, rows.n_offsets
+    solution, q = outer.solution, rows.n_offsets
     certificates = [
         ColumnCertificate(float(f * s), float(g * s), int(n), bool(c))
         for f, g, s, n, c in zip(
-            solution.objective, solution.gap, scale, found.n_outer, solution.converged, strict=True
+            solution.objective, solution.gap, scale, outer.n_outer, solution.converged, strict=True
         )
     ]
-    paths = [found.objective_path[: found.n_outer[i], i] * scale[i] for i in range(len(scale))]
+    paths = [outer.objective_path[: outer.n_outer[i], i] * scale[i] for i in range(len(scale))]
     cut = len(solution.theta) - q
     return ScaledRamp(
         solution.theta[:cut],
         solution.theta[cut:],
         certificates,
         paths,
-        solution.n_iter,
         solution.method,
     )
 
@@ -191,8 +189,6 @@ class ScaledSets:
     intercept: Array
     rho: Array
     certificates: list[ColumnCertificate]
-    penalty: Array
-    active: Any
     method: str
 
 
@@ -211,16 +207,14 @@ def solve_scaled_sets(
     columns = column_grid(fit.n_problems, folds, radii)
     _check_slopes(fit, loss, columns)
     objective = scaled.objective(fit, set_rows(loss), columns)
-    found = solve_radius_columns(objective, columns.alpha, tol=tol, max_passes=max_passes)
-    theta = found.solution.theta
+    outer = solve_radius_columns(objective, columns.alpha, tol=tol, max_passes=max_passes)
+    theta = outer.solution.theta
     return ScaledSets(
         theta[:-2],
         (theta[-2] + theta[-1]) / 2.0,
         (theta[-1] - theta[-2]) / 2.0,
-        found.solution.certificates(),
-        found.penalty,
-        found.active,
-        found.solution.method,
+        outer.solution.certificates(),
+        outer.solution.method,
     )
 
 
@@ -230,37 +224,37 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
     refuse_beside(model, {"holdout": 0.0})
     scaled = model._scaled_kernel(fit)
     tol = max(float(model.tol), 1e-4) if fit.source.dtype == np.float32 else float(model.tol)
-    found = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=0.01 * tol)
+    sets = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=0.01 * tol)
     n_problems = fit.n_problems
-    model._store_scaled(fit, scaled, found.weights, np.zeros(n_problems))
-    seen: TrainingScores = model._training_scores(fit)
-    total = seen.weight.sum()
+    model._store_scaled(fit, scaled, sets.weights, np.zeros(n_problems))
+    training: TrainingScores = model._training_scores(fit)
+    total = training.weight.sum()
     intercept, levels = np.empty(n_problems), np.empty((n_problems, 2))
-    weights = np.zeros((n_problems, seen.n_rows))
+    weights = np.zeros((n_problems, training.n_rows))
     for k in range(n_problems):
-        y, values = seen.targets(k), np.asarray(seen.scores[:, k], dtype=np.float64)
-        slope = loss.derivative(found.rho[k] - y * (values + found.intercept[k]))
-        alpha = seen.weight * slope / total
-        weights[k, seen.rows] = alpha
-        cost = seen.weight * loss.conjugate(slope) / total
+        y, values = training.targets(k), np.asarray(training.scores[:, k], dtype=np.float64)
+        slope = loss.derivative(sets.rho[k] - y * (values + sets.intercept[k]))
+        alpha = training.weight * slope / total
+        weights[k, training.rows] = alpha
+        cost = training.weight * loss.conjugate(slope) / total
         levels[k] = cost[y > 0].sum(), cost[y < 0].sum()
         if model.bias == "primal":
-            intercept[k] = found.intercept[k]
+            intercept[k] = sets.intercept[k]
         elif model.bias == "bisect":
             intercept[k] = -0.5 * float(alpha @ values)
         else:
-            reference = float(found.intercept[k])
-            intercept[k] = error_rate_bias(values, y, seen.weight, reference=reference).bias
+            reference = float(sets.intercept[k])
+            intercept[k] = error_rate_bias(values, y, training.weight, reference=reference).bias
     model.intercept_ = intercept.astype(fit.source.dtype)
     model.loss_ = loss
-    model.rho_ = of_problems(found.rho.tolist())
+    model.rho_ = of_problems(sets.rho.tolist())
     model.set_weights_ = of_problems(weights)
     model.set_levels_ = of_problems(levels)
-    model.solver_ = f"reduction ({found.method})"
-    targets = np.array([seen.targets(k) for k in range(n_problems)])
+    model.solver_ = f"reduction ({sets.method})"
+    targets = np.array([training.targets(k) for k in range(n_problems)])
     rows = None if fit.data is None else fit.data.X
     model._set_rows = (rows, targets, None if fit.data is None else fit.data.weight)
-    model._store_certificates(found.certificates, kind="duality_gap")
+    model._store_certificates(sets.certificates, kind="duality_gap")
 
 
 def refuse_beside(model: Any, plain: dict[str, Any]) -> None:

@@ -342,7 +342,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             )
         X, targets, weight = self._set_rows
         X = X.toarray() if sparse.issparse(X) else X
-        found = []
+        pairs = []
         for target, levels in zip(targets, np.atleast_2d(self.set_levels_), strict=True):
             pair = []
             for sign, level in zip((1.0, -1.0), levels, strict=True):
@@ -357,5 +357,5 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                         sample_weight=None if weight is None else weight[rows],
                     )
                 )
-            found.append(tuple(pair))
-        return found[0] if len(found) == 1 else found
+            pairs.append(tuple(pair))
+        return pairs[0] if len(pairs) == 1 else pairs

@@ -41,11 +41,13 @@ class ExactSearch:
     def __init__(self, model: Any, data: TrainingSet, metadata: Metadata) -> None:
         self.model, self.data, self.metadata = model, data, metadata
         self.labels = data.classes[data.codes]
-        told = {name: np.asarray(values)[data.rows] for name, values in metadata.split.items()}
-        self.folds = classification_folds(model.cv, data.X, self.labels, told=told, rows=data.rows)
+        by_name = {name: np.asarray(values)[data.rows] for name, values in metadata.split.items()}
+        self.folds = classification_folds(
+            model.cv, data.X, self.labels, split_rows=by_name, rows=data.rows
+        )
         self.n_folds = len(self.folds)
 
-    def own_width(self) -> float | None:
+    def estimator_width(self) -> float | None:
         """The width of `gamma` as a number."""
         width: float | None = self._kernel(None).params.get("gamma")
         return width
@@ -87,13 +89,13 @@ class ExactSearch:
         """The score of every combination on one fold, each fitted by itself."""
         train, test = fold
         inner, outer = fold_kernels(K, fold)
-        found = []
+        scores = []
         for values in combinations:
             check_time()
             estimator = self.on_gram(values)
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
-            found.append(self.score(estimator, outer, test))
-        return found
+            scores.append(self.score(estimator, outer, test))
+        return scores
 
     def expansion_scores(
         self, K: Array, fold: Fold, combinations: list[dict[str, Any]], coefs: Array, biases: Array
@@ -118,13 +120,13 @@ class ExactSearch:
             return [float(share) for share in np.average(right, axis=0, weights=weight)]
         everything, kernel = np.arange(len(train)), make_kernel("precomputed")
         inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
-        found = []
+        scores = []
         for k, values in enumerate(combinations):
             estimator = self.on_gram(values)
             estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
             estimator.n_features_in_ = len(train)
-            found.append(self.score(estimator, K, test))
-        return found
+            scores.append(self.score(estimator, K, test))
+        return scores
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
         """The chosen estimator, fitted on all rows.

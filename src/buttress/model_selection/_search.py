@@ -139,7 +139,7 @@ class SearchMixin(CallbackSupportMixin):
     def _run(self, search: Any) -> None:
         """Score every combination at every width, choose, refit, and store everything."""
         combinations = self._combinations(search)
-        widths = widths_to_try(self.gammas, search.own_width)
+        widths = widths_to_try(self.gammas, search.estimator_width)
         candidates: list[dict[str, Any]] = []
         tables: list[Array] = []
         best: Solved | None = None
@@ -149,12 +149,12 @@ class SearchMixin(CallbackSupportMixin):
             for width in widths:
                 check_time()
                 with tasks.task("width"):
-                    found: Solved = search.solve(width, combinations, advance)
-                candidates += [{**values, "gamma": found.gamma} for values in combinations]
-                tables.append(found.table)
+                    solved: Solved = search.solve(width, combinations, advance)
+                candidates += [{**values, "gamma": solved.gamma} for values in combinations]
+                tables.append(solved.table)
                 # A Gram matrix is large: of all widths only the best so far is kept.
-                if best is None or _best(found.table) > _best(best.table) + 1e-12:
-                    best = found
+                if best is None or _best(solved.table) > _best(best.table) + 1e-12:
+                    best = solved
                 if tasks.stopped:
                     break
         table = np.vstack(tables)

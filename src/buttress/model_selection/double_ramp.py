@@ -220,7 +220,7 @@ class DoubleRampClassifierCV(
         weight = search.weight(train)
         scored = search.metadata.for_scorer(data.rows[test], search.weight(test))
         warm: list[Any] = [None] * data.n_problems
-        found = []
+        scores = []
         for values in combinations:
             model = self._make_estimator(**values)
             model._check_parameters()
@@ -235,8 +235,8 @@ class DoubleRampClassifierCV(
                 risk = cost_risk(*given, scorer.costs, labels=data.classes, **scored)
             else:
                 risk = reject_risk(*given, scorer.d, **scored)
-            found.append(-float(np.asarray(risk)))
-        return found
+            scores.append(-float(np.asarray(risk)))
+        return scores
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         # risks are ratios of counts: what differs by rounding only is equal

@@ -238,10 +238,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                 for k, values in enumerate(combinations):
                     if values["C"] != C:
                         continue
-                    found = svm
+                    solution = svm
                     if values["s"] != -np.inf:
-                        found = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
-                    coefs[p, k], biases[p, k] = found.c, found.b
+                        solution = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
+                    coefs[p, k], biases[p, k] = solution.c, solution.b
         return search.expansion_scores(outer, fold, combinations, coefs, biases)
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
@@ -274,10 +274,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     def _refit_data(self, search: ExactSearch, K: Array, values: dict[str, Any]) -> TrainingSet:
         data = search.data
         scores = self._held_out(search, data, K, values)
-        found = class_noise(scores, data.codes, data.weight)
+        noise = class_noise(scores, data.codes, data.weight)
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
-        factors = found.factors if use else np.ones(len(names))
+        factors = noise.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
             weighted = replace(data, weight=data.weights * factors[data.codes])
             again = self._held_out(search, weighted, K, values)
@@ -285,7 +285,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                 data = weighted
             else:
                 factors = np.ones(len(names))
-        self.noise_rates_ = dict(zip(names, found.rates.tolist(), strict=True))
+        self.noise_rates_ = dict(zip(names, noise.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
         return data
 
@@ -310,6 +310,6 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
             model = search.on_gram(values)
             weight = None if data.weight is None else data.weight[train]
             model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
-            part = model.decision_function(K[np.ix_(test, train)])
-            scores[test] = part.reshape(len(part), -1)
+            fold_scores = model.decision_function(K[np.ix_(test, train)])
+            scores[test] = fold_scores.reshape(len(fold_scores), -1)
         return scores
