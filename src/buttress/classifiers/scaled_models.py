@@ -25,8 +25,11 @@ from buttress.solvers.blockwise.outer import solve_radius_columns, solve_ramp_co
 from buttress.solvers.blockwise.reduction import ColumnCertificate, solve_columns
 from buttress.solvers.sets.bias import error_rate_bias
 
-# Half width of the rounded corner of a hinge with slope 1, on the scale of the margin.
+# Half width of the rounded corner of a hinge with slope 1, on the scale of the margin. Answers of
+# the ramp machine on 2500 rows of banana and 810 of image are all those of the exact one with .02;
+# with .1 one of them differs, with .5 thirteen.
 SMOOTHING_WIDTH = 0.02
+# Passes over the rows for one convex step; `max_iter` limits the outer steps.
 _MAX_PASSES = 1000
 # What an approximate double ramp machine takes.
 DOUBLE_RAMP_PLAIN = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}

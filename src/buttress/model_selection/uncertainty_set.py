@@ -34,6 +34,7 @@ from buttress.solvers.sets.distance import distance_path
 _PRECISION = 1e-4
 # The grid of an integer `radii`: scores of this size at its ends.
 _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
+# Rows that the spread is taken from: within 1 % of 5000 on banana, image and covtype_sample.
 _SPREAD_ROWS = 1000
 
 
