@@ -291,7 +291,8 @@ class BaseKernelClassifier(BaseMarginClassifier):
             scores = X @ self.coef_.T
             scores = scores.toarray() if sparse.issparse(scores) else np.asarray(scores)
             return np.asarray(scores + self.intercept_)
-        n, m = X.shape[0], max(1, len(self.support_))
+        # a kernel may make a block of sparse rows dense
+        n, m = X.shape[0], max(len(self.support_), X.shape[1])
         scores = np.empty((n, len(self.intercept_)), dtype=np.result_type(X, self.dual_coef_))
         step = max(1, _BLOCK_ENTRIES // m)
         for start in range(0, n, step):

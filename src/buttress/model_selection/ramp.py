@@ -307,9 +307,9 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         """Scores that the chosen candidate gives to rows it was not trained on."""
         scores = np.zeros((len(search.labels), data.n_problems))
         for train, test in search.folds:
-            model = search.on_gram(values)
+            inner, outer = fold_kernels(K, (train, test))
             weight = None if data.weight is None else data.weight[train]
-            model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
-            fold_scores = model.decision_function(K[np.ix_(test, train)])
+            model = search.on_gram(values).fit(inner, search.labels[train], sample_weight=weight)
+            fold_scores = model.decision_function(outer)
             scores[test] = fold_scores.reshape(len(fold_scores), -1)
         return scores

@@ -21,7 +21,7 @@ from buttress.classifiers.parameters import check_number
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.training import TrainingSet, with_class_weight
 from buttress.metrics.scorer import answers
-from buttress.model_selection._folds import Fold, classification_folds
+from buttress.model_selection._folds import Fold, classification_folds, fold_kernels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 Answers = list[tuple[NDArray[Any], BoolArray]]
@@ -154,8 +154,8 @@ class _SharedKernel:
         if self.weight is not None:
             train = train[self.weight[train] > 0]
         factors = self._weights(train)
-        K = KernelMatrix(self.K[np.ix_(train, train)])
-        outside = self.K[np.ix_(test, train)]
+        inner, outside = fold_kernels(self.K, (train, test))
+        K = KernelMatrix(inner)
         targets = data.targets[train].T
         warm: list[Any] = [None] * len(targets)
         by_cost: Answers = [None] * len(self.costs)  # type: ignore[list-item]
