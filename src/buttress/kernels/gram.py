@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,9 @@ class Kernel:
     params : mapping
         What is passed to the kernel function.
     center : array or None
-        Subtracted from dense rows before distances are taken: the products behind
-        ``||x - z||^2`` then lose no digits to a common offset of the features.
+        Subtracted from the rows before distances are taken: the products behind
+        ``||x - z||^2`` then lose no digits to a common offset of the features. None where rows
+        are sparse and to stay so.
     """
 
     name: str | Callable[..., Any]
@@ -93,8 +94,11 @@ class Kernel:
         >>> kernel.sums(X, Z, np.array([[1.0, 2.0, 3.0]])).tolist()
         [[6.0]]
         """
-        if self.name == "rbf" and self._tiled(X, Z):
-            return rbf_sums(self._centred(X), self._centred(Z), coefs, self.params["gamma"])
+        if self.name == "rbf":
+            X, Z = self._centred(X), self._centred(Z)
+            if self._tiled(X, Z):
+                return rbf_sums(X, Z, coefs, self.params["gamma"])
+            return np.asarray(replace(self, center=None)(X, Z) @ coefs.T)
         return np.asarray(self(X, Z) @ coefs.T)
 
     @staticmethod
@@ -151,9 +155,10 @@ class Kernel:
         return np.exp(K, out=K)
 
     def _centred(self, X: Any) -> Any:
-        if self.center is None or sparse.issparse(X):
+        if self.center is None:
             return X
-        return X - self.center.astype(X.dtype, copy=False)
+        # there is a centre where a model was fitted on dense rows: sparse ones now are made so
+        return _dense(X) - self.center.astype(X.dtype, copy=False)
 
 
 def make_kernel(
