@@ -45,14 +45,17 @@ def weighed_by_brute_force(scores, y):
     rates = 0.49 * (np.arange(24) + 0.5) / 24
     density = 3.0 * (1.0 - rates) ** 2
     density /= density.sum()
-    one = logsumexp([log_mean_likelihood(r, r) + np.log(p) for r, p in zip(rates, density)])
+    one = logsumexp(np.log(density) + [log_mean_likelihood(rate, rate) for rate in rates])
     table = np.array([[log_mean_likelihood(r, s) for s in rates] for r in rates])
     two = logsumexp(table + np.log(np.outer(density, density)))
     short = np.logaddexp(np.log(5 / 6) + one, np.log(1 / 6) + two)
     return expit(log_mean_likelihood(0.0, 0.0) - short - np.log(2.0))
 
 
-@pytest.mark.parametrize(("n", "wrong", "slope"), [(120, 0.0, 2.0), (120, 0.1, 6.0), (60, 0.2, 3.0)])
+CASES = [(120, 0.0, 2.0), (120, 0.1, 6.0), (60, 0.2, 3.0)]
+
+
+@pytest.mark.parametrize(("n", "wrong", "slope"), CASES)
 def test_the_weight_of_a_whole_curve_is_that_of_brute_force(n, wrong, slope):
     scores, y = labelled(n, wrong, seed=3, slope=slope)
     belief = believed(fit_label_noise(scores, y), scores, y)

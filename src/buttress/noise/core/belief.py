@@ -59,8 +59,9 @@ def believed(noise: LabelNoise, scores: Any, y: Any, sample_weight: Any = None) 
     >>> scores = rng.uniform(-9, 9, 600)
     >>> labels = np.where(rng.random(600) < 0.1, scores < 0, scores > 0)
     >>> noise = fit_label_noise(scores, labels)
-    >>> sure = [model.clean_proba([9.0])[0, 1] for model in (noise, believed(noise, scores, labels))]
-    >>> bool(sure[0] > 0.99 > sure[1] > 0.9)
+    >>> models = noise, believed(noise, scores, labels)
+    >>> assumed, averaged = (model.clean_proba([9.0])[0, 1] for model in models)
+    >>> bool(assumed > 0.99 > averaged > 0.9)
     True
     """
     labels = np.asarray(y)

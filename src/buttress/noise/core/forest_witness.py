@@ -1,4 +1,4 @@
-"""The forests among the default witnesses: trees of two kinds and several leaf sizes, out of bag."""
+"""The forests among the default witnesses: two kinds of trees, three leaf sizes, out of bag."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 _LEAVES = (1, 3, 8)
 _AS_GOOD = 1.0
 # Trees that cut a feature at a random value and trees that cut at the best one err on different
-# rows: with as many trees in all, one percent less 0-d-1 risk than extra trees alone on right labels
-# of 37 sets, and the flips of benchmarks/noise.py in a better order.
+# rows: with as many trees in all, one percent less 0-d-1 risk than extra trees alone on the right
+# labels of 37 sets, and the flips of benchmarks/noise.py in a better order.
 # Rows in the bag of a tree: more make it slow, and hardly another; for the best cut every value is
 # tried.
 _MOST_PER_TREE = {ExtraTreesClassifier: 10_000, RandomForestClassifier: 2_000}
@@ -50,9 +50,9 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Leaves of 1, 3 and 8 rows are tried with both kinds; the forests within one standard error of the best
-    accuracy on rows that their trees have not seen are averaged. With folds given, forests are
-    fitted for every fold instead.
+    Leaves of 1, 3 and 8 rows are tried with both kinds; the forests within one standard error of
+    the best accuracy on rows that their trees have not seen are averaged. With folds given,
+    forests are fitted for every fold instead.
 
     Examples
     --------
