@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.smooth.columns._kernel_columns import KernelSystem
-from buttress.solvers.smooth.columns._models import Batch
+from buttress.solvers.smooth.columns._kernel_columns import model_steps
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem
 from buttress.solvers.smooth.columns._moves import SLACK
 from buttress.solvers.smooth.columns._sign_certificate import (
     measured_rate,
@@ -93,10 +93,10 @@ class Refinement:
 
     def steps(self, f: Array, a: Array, q: Array) -> tuple[Array, Array, Array]:
         """Steps by the models in single precision from residuals in double: see `find_steps`."""
-        count, system, single = len(f), self.system, np.float32
-        columns = f.astype(single), a.astype(single), system.y, system.omega
-        batch = Batch(self.problem, self.lam, self.slot, np.full(count, SLACK), *columns)
-        return system.find_steps(batch, (q, a.sum(axis=1)))
+        slack, stuck = np.full(len(f), SLACK), np.zeros(len(f), dtype=bool)
+        at = f.astype(np.float32), a.astype(np.float32), np.zeros(len(f))
+        batch = Batch(self.problem, self.lam, self.slot, self.slot, slack, stuck, *at)
+        return model_steps(self.system, batch, (q, a.sum(axis=1)))
 
     def plane_minimum(self, f: Array, a: Array, z: Array, steps: tuple[Any, Any]) -> Array:
         """Multiples (2, k) of two steps at which quadratic models of all objectives are least.
