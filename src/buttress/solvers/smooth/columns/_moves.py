@@ -33,7 +33,7 @@ _LOOSE = 4.0  # that of a model which is borrowed
 _LITTLE = 1.2
 _SLOW = 0.3
 # Share of a step, when it is cut short to less, after which the next one is along the gradient.
-_CUT_SHORT = 0.1
+_CUT_SHORT = 0.01
 # Share of the tolerance down to which columns go whose held-out signs are in doubt.
 _IN_DOUBT = 0.01
 # Rounding of the scores of models to keep, as a share of the largest, that wants refinement.

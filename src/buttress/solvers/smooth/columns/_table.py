@@ -16,8 +16,9 @@ from buttress.solvers.smooth.margins import tail_exponent
 from buttress.solvers.smooth.paths import Paths
 from buttress.solvers.smooth.problems import Problems
 
-# Every so many penalties are solved first; then those between them.
+# Every so many penalties are solved first, or what is so far apart; then those between them.
 _STRIDE = 6
+_DECADES = 0.45
 # Growth with falling penalties that interpolation takes out, as a share of the scaling tail's.
 _GROWTH = 0.6
 # Decrease of the objective at which a column is near enough to start the next penalty from.
@@ -37,9 +38,12 @@ _COMPARED = 1e-11
 Follow = Callable[[int, Array, "tuple[Array, float] | None"], Paths]
 
 
-def solved_first(count: int) -> IntArray:
-    """Which of `count` penalties come first, so that the others start between them."""
-    return np.array(sorted({*range(0, count, _STRIDE), count - 1}))
+def solved_first(lambdas: Array) -> IntArray:
+    """Which penalties come first, so that the others start between them."""
+    count = len(lambdas)
+    apart = np.log10(lambdas[0] / lambdas[-1]) / max(count - 1, 1)
+    stride = int(np.clip(_DECADES / max(apart, 1e-3), 1, _STRIDE))
+    return np.array(sorted({*range(0, count, stride), count - 1}))
 
 
 class Table:
@@ -73,7 +77,7 @@ class Table:
     def fill(self, n_threads: int) -> None:
         """Solve everything; what did not converge says so."""
         count = len(self.lambdas)
-        coarse = solved_first(count)
+        coarse = solved_first(self.lambdas)
         self._solve_coarse(coarse)
         self._refine_unsolved()
         self._follow_unsolved(n_threads)
@@ -213,7 +217,7 @@ class Table:
                     if done[q] < len(coarse) and not self._beyond(q, coarse[done[q] - 1])
                 ]
             self._solve(near & ~self.rival[:, None], _SOLVED, signs=True)
-            self._solve(near & self.rival[:, None], _SOLVED)
+            self._solve(near & self.rival[:, None], _CERTAIN)
             for q, index in np.argwhere(near).tolist():
                 if self.tail[q] == count and self.converged[q, index] and self._beyond(q, index):
                     self._fill_tail(q, index + 1)

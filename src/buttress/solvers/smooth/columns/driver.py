@@ -27,7 +27,7 @@ def batched(problems: Problems, n_threads: int) -> Paths:
     solver: KernelColumns | FeatureColumns
     with ThreadPoolExecutor(n_threads) as pool:
         if problems.geometry.kernel_form:
-            kept = solved_first(len(problems.lambdas))
+            kept = solved_first(problems.lambdas)
             solver = KernelColumns(problems, kept, n_threads, pool)
         else:
             solver = FeatureColumns(problems, n_threads, pool)
