@@ -1,8 +1,10 @@
 """Columns in kernel form brought from single to double precision.
 
-The residuals are computed in double precision, with the Gram matrix as given; the steps are those
-of the models in single precision (`_curved_model`). Started near a solution each step removes
-most of what is left. Columns that come here are few, so that this is NumPy.
+The steps are those of the models in single precision (`_curved_model`), and so are the products
+that tell how they change the scores: they err by a share of the step, which is small already.
+Started near a solution each step removes most of what is left. Where a column seems to be solved
+its scores are computed in double precision, with the Gram matrix as given, and it goes on if it is
+not. Columns that come here are few, so that this is NumPy.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from buttress.solvers.smooth.columns._moves import SLACK
 from buttress.solvers.smooth.columns._sign_certificate import (
     measured_rate,
     score_error,
+    score_rounding,
     still_to_come,
 )
 
@@ -84,6 +87,13 @@ class Refinement:
         """``-omega y t`` at the scores `f`."""
         return np.asarray(self.omega * self.y * np.asarray(self.loss.derivative(self.y * f)))
 
+    def state(self, f: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Pulls and residuals of all columns, and the largest of these as a share of a slope."""
+        z = self.pulls(f)
+        q = 2.0 * self.lam[:, None] * a
+        q += z
+        return z, q, self.largest_share(q, z)
+
     def largest_share(self, q: Array, z: Array) -> Array:
         """The largest residual of every column, as a share of a row's slope."""
         size = np.abs(z)
@@ -138,28 +148,34 @@ def refine_columns(
 ) -> Refined:
     """Refine columns from coefficients (k, n) and intercepts (k,), each to its own tolerance.
 
-    Costs a product with `K` in double precision a step; a column is left when the slopes of all
-    its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
-    signs of its held-out scores are settled. Returns the best point of every column, which is
-    never worse than its start.
+    Costs a product in single precision a step, and two or three in double; a column is left when
+    the slopes of all its rows agree with its coefficients to `tol`, or, where nothing else is
+    wanted, when the signs of its held-out scores are settled. Returns the best point of every
+    column, which is never worse than its start.
     """
     a, a0 = start[0].copy(), start[1].copy()
     k, norm = len(a), task.system.low_rank.norm
     f = a @ task.K + a0[:, None]
+    # how far scores are from those in double precision, at most
+    rounding = np.zeros(k)
     best = a.copy(), a0.copy(), f.copy()
     last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
-    least, before, earlier = np.full((3, k), np.inf)
+    least, lowest, before, earlier = np.full((4, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
     # Of the columns that go on: what follows has rows for these only.
     live, part = np.arange(k), task
-    for _ in range(_STEPS):
-        z = part.pulls(f)
-        q = 2.0 * part.lam[:, None] * a
-        q += z
-        residual = part.largest_share(q, z)
-        better = (residual < least[live]) | settled[live]
+    for step_number in range(_STEPS + 1):
+        z, q, residual = part.state(f, a)
+        last_one = step_number == _STEPS
+        seems = (last_one | (residual <= enough[live])) & (rounding > 0.0) & ~settled[live]
+        if seems.any():
+            f[seems] = a[seems] @ task.K + a0[seems, None]
+            rounding[seems] = 0.0
+            z, q, residual = part.state(f, a)
+        better = ((residual < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
+        lowest[live] = np.minimum(lowest[live], residual)
         least[where] = residual[better]
         for kept, now in zip(best, (a, a0, f), strict=True):
             kept[where] = now[better]
@@ -167,11 +183,12 @@ def refine_columns(
         if not going.all():
             live, z, q, a, a0, f = live[going], z[going], q[going], a[going], a0[going], f[going]
             last, last0, part = last[:, going], last0[going], task.of(live)
-        if len(live) == 0:
+            rounding = rounding[going]
+        if len(live) == 0 or last_one:
             break
         single, d0, promise = part.steps(f, a, q)
         step = single.astype(np.float64)
-        along = step @ task.K
+        along = (single @ task.system.matrix).astype(np.float64)
         new = along + d0[:, None]
         shares = part.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
         last *= shares[1, :, None]
@@ -179,6 +196,7 @@ def refine_columns(
             moved += shares[0, :, None] * one
         last0 = shares[0] * d0 + shares[1] * last0
         a, a0, f = a + last[0], a0 + last0, f + last[2]
+        rounding = rounding + score_rounding(norm, 1.0) * np.sqrt(_dot(last[0], last[0]))
         decrement = np.maximum(np.abs(_dot(q, new)), promise)
         # of Python's numbers: one by one they are much faster than NumPy's
         past = (one.tolist() for one in (decrement, before[live], earlier[live]))
@@ -189,17 +207,13 @@ def refine_columns(
         # without held-out rows by all the others, whose scores are wanted then
         changes = np.where(outside | ~signs_only[live, None], np.abs(last[2]), 0.0).max(axis=1)
         known = zip(left, part.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
-        error = np.array(
-            [min(score_error(*one[:2], norm), still_to_come(*one[2:])) for one in known]
-        )
+        bounds = [min(score_error(*one[:2], norm), still_to_come(*one[2:])) for one in known]
+        error = rounding + np.array(bounds)
         # A column that stands still far from its solution promises no decrease either.
-        sane = least[live] <= _SANE
+        sane = lowest[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > error)
         near[live] = sane & ~signs_only[live] & (error <= _NEAR * sizes.max(axis=1))
         earlier[live], before[live] = before[live], decrement
-    # by the last step of all: what was settled is where it led
-    for kept, now in zip(best, (a, a0, f), strict=True):
-        kept[live[settled[live]]] = now[settled[live]]
     solved = settled | near | (least <= tol)
     return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)
 
