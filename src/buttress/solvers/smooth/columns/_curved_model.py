@@ -24,9 +24,10 @@ from buttress.solvers.smooth.margins import set_slopes
 _FLAT = 1e-3
 # Largest eigenvalue left out of a model, times the mean curvature over twice the penalty.
 _LEFT_OUT = 1.0
-# Changes of the weights that matter together, and the share of rows that are many.
+# Changes of the weights that matter together (four times as much: as fast), and the share of rows
+# that are many (one in eight: 1.06 times the time of columns of 5000 rows).
 _SMALL = 1.0
-_MANY = 8
+_MANY = 4
 # Models up to which matrices are made one by one, as those are that are too large for products of
 # pairs, which do not fit into the cache.
 _FEW = 6

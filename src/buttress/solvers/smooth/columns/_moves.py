@@ -32,7 +32,9 @@ SLACK = 2.0
 _LOOSE = 4.0  # that of a model which is borrowed
 _LITTLE = 1.2
 _SLOW = 0.3
-# Share of a step, when it is cut short to less, after which the next one is along the gradient.
+# Share of a step, when it is cut short to less, after which the next one is along the gradient:
+# without it nine of 7800 columns of letter stay where they are and are left to Newton's method, a
+# fifth of the time; ten times as large, it takes a thirtieth more iterations.
 _CUT_SHORT = 0.01
 # Share of the tolerance down to which columns go whose held-out signs are in doubt.
 _IN_DOUBT = 0.01
@@ -238,8 +240,8 @@ def _judge(
     )
     largest = high if high > -low else -low
     past[DRIFT] += swing + largest
-    drift, own = ROUNDOFF * past[DRIFT], score_rounding(norm, size)
-    rounding = own + drift
+    drift, product = ROUNDOFF * past[DRIFT], score_rounding(norm, size)
+    rounding = product + drift
     past[ERROR] = still_to_come(change, rate) + rounding
     verdict[_STALE_SCORES] = drift > _STALE * largest
     if limits.certify:
@@ -252,7 +254,7 @@ def _judge(
             enough = _IN_DOUBT * tol
         # Models to keep are in doubt where rounding shows.
         verdict[DOUBTFUL] = not certain or (whole and rounding > _SHOWN * largest)
-        verdict[_STALE_SCORES] |= verdict[DOUBTFUL] and drift > own
+        verdict[_STALE_SCORES] |= verdict[DOUBTFUL] and drift > product
     past[_EARLIER], past[_BEFORE] = past[_BEFORE], decrement
     batch.slack[c] = _LITTLE if rate > _SLOW else SLACK
     if decrement < 0.5 * past[_LEAST]:
@@ -260,7 +262,7 @@ def _judge(
     moves.iterations[c] = iteration + 1
     # Large coefficients that cancel (nearly singular Gram matrix, tiny penalty) lose the scores,
     # and so does an intercept beyond which they cannot be told apart.
-    lost = ROUNDOFF * largest > high - low or own > _ROUNDING * largest
+    lost = ROUNDOFF * largest > high - low or product > _ROUNDING * largest
     verdict[CONVERGED] = left <= enough and not lost
     waited = moves.iterations[c] - past[_SINCE] > _PATIENCE
     return left > enough and not waited and moves.iterations[c] < limits.max_iter

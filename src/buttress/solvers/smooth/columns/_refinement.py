@@ -164,15 +164,15 @@ def refine_columns(
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
     # Of the columns that go on: what follows has rows for these only.
-    live, part = np.arange(k), task
+    live, alive = np.arange(k), task
     for step_number in range(_STEPS + 1):
-        z, q, residual = part.state(f, a)
+        z, q, residual = alive.state(f, a)
         last_one = step_number == _STEPS
         seems = (last_one | (residual <= enough[live])) & (rounding > 0.0) & ~settled[live]
         if seems.any():
             f[seems] = a[seems] @ task.K + a0[seems, None]
             rounding[seems] = 0.0
-            z, q, residual = part.state(f, a)
+            z, q, residual = alive.state(f, a)
         better = ((residual < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
         lowest[live] = np.minimum(lowest[live], residual)
@@ -182,32 +182,32 @@ def refine_columns(
         going = (residual > enough[live]) & ~settled[live]
         if not going.all():
             live, z, q, a, a0, f = live[going], z[going], q[going], a[going], a0[going], f[going]
-            last, last0, part = last[:, going], last0[going], task.of(live)
+            last, last0, alive = last[:, going], last0[going], task.of(live)
             rounding = rounding[going]
         if len(live) == 0 or last_one:
             break
-        single, d0, promise = part.steps(f, a, q)
+        single, d0, promise = alive.steps(f, a, q)
         step = single.astype(np.float64)
         along = (single @ task.system.matrix).astype(np.float64)
         new = along + d0[:, None]
-        shares = part.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
+        shares = alive.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
         last *= shares[1, :, None]
-        for moved, one in zip(last, (step, along, new), strict=True):
-            moved += shares[0, :, None] * one
+        for moved, change in zip(last, (step, along, new), strict=True):
+            moved += shares[0, :, None] * change
         last0 = shares[0] * d0 + shares[1] * last0
         a, a0, f = a + last[0], a0 + last0, f + last[2]
         rounding = rounding + score_rounding(norm, 1.0) * np.sqrt(_dot(last[0], last[0]))
         decrement = np.maximum(np.abs(_dot(q, new)), promise)
         # of Python's numbers: one by one they are much faster than NumPy's
-        past = (one.tolist() for one in (decrement, before[live], earlier[live]))
+        past = (size.tolist() for size in (decrement, before[live], earlier[live]))
         rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])
         left = (decrement * rate / (1.0 - rate)).tolist()
-        sizes, outside = np.abs(f), part.omega == 0.0
+        sizes, outside = np.abs(f), alive.omega == 0.0
         held_out = np.where(outside, sizes, np.inf).min(axis=1)
         # without held-out rows by all the others, whose scores are wanted then
         changes = np.where(outside | ~signs_only[live, None], np.abs(last[2]), 0.0).max(axis=1)
-        known = zip(left, part.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
-        bounds = [min(score_error(*one[:2], norm), still_to_come(*one[2:])) for one in known]
+        known = zip(left, alive.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
+        bounds = [min(score_error(*by[:2], norm), still_to_come(*by[2:])) for by in known]
         error = rounding + np.array(bounds)
         # A column that stands still far from its solution promises no decrease either.
         sane = lowest[live] <= _SANE

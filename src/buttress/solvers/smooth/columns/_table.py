@@ -16,13 +16,16 @@ from buttress.solvers.smooth.margins import tail_exponent
 from buttress.solvers.smooth.paths import Paths
 from buttress.solvers.smooth.problems import Problems
 
-# Every so many penalties are solved first, or what is so far apart; then those between them.
+# Every so many penalties are solved first, fewer where so many decades hold fewer; then those
+# between them. Of 50 penalties (letter, 26 classes) every third takes 0.96 of the time of every
+# fourth, and that 0.89 of every sixth's.
 _STRIDE = 6
 _DECADES = 0.45
 # Growth with falling penalties that interpolation takes out, as a share of the scaling tail's.
 _GROWTH = 0.6
-# Decrease of the objective at which a column is near enough to start the next penalty from.
-_NEAR = 1e-2
+# Decrease of the objective at which a column is near enough to start the next penalty from; a
+# tenth of it makes the first penalties of 5000 rows take 1.13 times as long, five times it as long.
+_NEAR = 1e-1
 # And at which it is solved: held-out scores no longer change (benchmarks/path_cv.py).
 _SOLVED = 1e-10
 # And at which it is when only answers at held-out rows matter, and are certain.

@@ -48,7 +48,8 @@ _INTERPRETED = 1000
 _NOT_DIVIDED = 4000
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
-# Columns that a thread works on at a time.
+# Columns that a thread works on at a time: 128 and 512 take as long (26 classes of letter, 2000
+# rows), more need memory, and fewer make narrow products.
 _SEATS = 256
 
 
@@ -65,8 +66,8 @@ class KernelColumns:
         self.size = n = Y.shape[1]
         columns, count = len(Y) * len(lambdas), len(lambdas)
         seats = min(_SEATS, -(-columns // n_threads))
-        own = len(Y) * len(kept)
-        slots = own + n_threads * seats
+        lent = len(Y) * len(kept)
+        slots = lent + n_threads * seats
         matrix = problems.geometry.matrix.astype(np.float32)
         # Models, a triangle and a square each, take no more room than the Gram matrix.
         rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
@@ -80,12 +81,12 @@ class KernelColumns:
         self.lambdas, self.kept = lambdas, kept
         self.problem, self.lam = np.repeat(np.arange(len(Y)), count), np.tile(lambdas, len(Y))
         slot = np.full((len(Y), count), -1)
-        slot[:, kept] = np.arange(own).reshape(len(Y), -1)
+        slot[:, kept] = np.arange(lent).reshape(len(Y), -1)
         self.slot = slot.reshape(-1)
         self.slack, self.stuck = np.empty(columns), np.zeros(columns, dtype=bool)
         self.moves = [
-            new_moves(columns, n, own + part * seats + np.arange(seats))
-            for part in range(n_threads)
+            new_moves(columns, n, lent + thread * seats + np.arange(seats))
+            for thread in range(n_threads)
         ]
         self.rooms = [empty_room(low_rank, seats) for _ in range(n_threads)]
         self.n_threads, self.pool = n_threads, pool
@@ -114,10 +115,10 @@ class KernelColumns:
         batch = Batch(self.problem, self.lam, self.slot, lender, self.slack, self.stuck, *at)
         shares = _shares(self.problem[which], self.n_threads)
 
-        def run(part: int) -> None:
-            queue, moves = which[shares[part]], self.moves[part]
+        def run(thread: int) -> None:
+            queue, moves = which[shares[thread]], self.moves[thread]
             moves.history[queue, DRIFT] = columns.drift[queue]
-            run_columns(self.system, batch, moves, self.rooms[part], queue, limits)
+            run_columns(self.system, batch, moves, self.rooms[thread], queue, limits)
             columns.iterations[queue] += moves.iterations[queue]
             columns.converged[queue] = moves.verdict[queue, CONVERGED]
             columns.doubtful[queue] = moves.verdict[queue, DOUBTFUL]
@@ -187,8 +188,8 @@ class KernelColumns:
         """As `refine`, for no more columns than there are seats."""
         lenders, shares = self._lenders(which), _shares(self.problem[which], n_threads)
 
-        def run(part: int) -> Refined:
-            share, seats = shares[part], self.moves[part].slot
+        def run(thread: int) -> Refined:
+            share, seats = shares[thread], self.moves[thread].slot
             columns, slot = which[share], self.slot[which[share]]
             without = slot < 0
             slot[without] = seats[: len(slot)][without]
@@ -249,8 +250,8 @@ class FeatureColumns:
         problem, index = np.divmod(which, len(self.lambdas))
         shares = _shares(problem, self.n_threads)
 
-        def run(part: int) -> None:
-            share = shares[part]
+        def run(thread: int) -> None:
+            share = shares[thread]
             some = which[share]
             solved = solve_columns(
                 self.system,
@@ -271,7 +272,7 @@ class FeatureColumns:
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
     """Which columns each thread takes: those of one problem in turn, for they are as much work."""
     order = np.argsort(problem, kind="stable")
-    shares = [np.sort(order[part::n_threads]) for part in range(n_threads)]
+    shares = [np.sort(order[thread::n_threads]) for thread in range(n_threads)]
     return [share for share in shares if len(share)]
 
 
