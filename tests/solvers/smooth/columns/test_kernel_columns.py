@@ -205,16 +205,17 @@ def test_seats_are_taken_again_until_all_columns_are_solved(monkeypatch, n_threa
     assert np.all(columns.iterations > 0)
     np.testing.assert_array_equal(solver.slot.reshape(-1, 16)[:, 5], 4 * np.arange(len(Y)) + 1)
     assert np.all(solver.slot.reshape(-1, 16)[:, 6] == -1)  # models between are not kept
-    expected = decision(exact)
-    error = np.abs(columns.scores.reshape(expected.shape) - expected).max(axis=2)
+    # without the intercepts, which hardly any curvature holds at the largest penalties
+    expected = exact.scores
+    scores = (columns.scores - columns.intercept[:, None]).reshape(expected.shape)
+    error = np.abs(scores - expected).max(axis=2)
     assert np.all(error <= 1e-3 * np.abs(expected).max(axis=2))
     # and so is what comes in several waves
     start = columns.coef * np.float32(1.001), columns.intercept
     whole = np.zeros(len(which), dtype=bool)
     refined = solver.refine(np.arange(len(which)), start, np.full(len(which), 1e-9), whole)
-    f = (refined.scores + refined.intercept[:, None]).reshape(expected.shape)
     assert refined.solved.all()
-    np.testing.assert_allclose(f, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(refined.scores.reshape(expected.shape), expected, atol=1e-6)
 
 
 def test_a_step_that_leads_nowhere_is_followed_by_one_along_the_gradient():
