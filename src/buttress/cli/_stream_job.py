@@ -362,6 +362,6 @@ def conclude(run: StreamRun, say: Output, out: Path | None) -> None:
         say.result(summary)
     if not run.n_rows and run.rejected:
         raise CommandError(
-            f"none of the {run.rejected} lines is a row (read as {_FORMS[run.parser.kind]}; --format "
-            f"says otherwise); {run.first_reason}"
+            f"none of the {run.rejected} lines is a row (read as {_FORMS[run.parser.kind]}; "
+            f"--format says otherwise); {run.first_reason}"
         )

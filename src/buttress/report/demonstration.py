@@ -28,7 +28,7 @@ from buttress.model_selection.titles import TITLES
 from buttress.noise import NoiseAwareClassifier
 from buttress.report.comparing import estimates_section
 from buttress.report.environment import versions
-from buttress.report.fitted import class_table
+from buttress.report.fitted import class_table, left_by_itself
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.sections import Coverage, Report, Suspects
@@ -311,13 +311,14 @@ def demonstration_report(
             f"are processor time of all {len(seeds)} fits.",
             badge="smallest",
         ),
-        classes=class_table(first),
+        classes=replace(class_table(first), where="the test rows of the first half"),
         coverage=Coverage.from_answers(
             split.y_test,
             first.answers,
             first.confidence,
             D,
-            f"Answers and confidences of {first.title} on the test rows of the first half.",
+            f"Answers and confidences of {first.title} on the test rows of the first half."
+            f"{left_by_itself(first)}",
         ),
         suspects=suspects,
         picture=picture(model, train, model.encode(train), split.y_train, flagged),

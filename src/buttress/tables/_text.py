@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from buttress.tables._columns import Kinds
-from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.grammar import (
     Malformed,
     csv_rows,
@@ -23,6 +22,7 @@ from buttress.tables.grammar import (
     refuse_nul,
     to_label,
 )
+from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.table import Table, TableError
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from buttress._files import is_device
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables.other_files import other_kind
 from buttress.tables._parquet import give_back, iter_parquet, parquet_names
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
+from buttress.tables.other_files import other_kind
 from buttress.tables.table import Table, TableError
 
 _PARQUET = (".parquet", ".pq")
@@ -41,8 +41,8 @@ def read_table(
     ----------
     path : path-like
         ``.parquet`` and ``.pq`` are read with pyarrow (extra ``data``), ``.jsonl``,
-        ``.ndjson`` and ``.json`` as one JSON object per line, ``.svm``, ``.libsvm`` and ``.svmlight`` as LIBSVM
-        files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
+        ``.ndjson`` and ``.json`` as one JSON object per line, ``.svm``, ``.libsvm`` and
+        ``.svmlight`` as LIBSVM files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
     target : str, optional
         A column of labels, kept exactly as they are written: objects of int where the digits
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
