@@ -22,6 +22,7 @@ from buttress.report import (
     render,
     true_labels_section,
 )
+from buttress.report.fitted import left_by_itself
 from buttress.report.truth import score_on_true_labels, wrong_label_shares
 from buttress.tables import Table
 from buttress.tables.automatic import RaceRules, choose_model
@@ -59,6 +60,25 @@ def test_the_report_reuses_the_searches(chosen, monkeypatch):
     text = render(page)
     assert "The parameters were chosen once on all rows compared" in text
     assert "The saved model was fitted to all 160 rows with the exact kernel." in text
+
+
+def test_what_was_dropped_is_marked_and_said_once(chosen):
+    table, labels, found, request = chosen
+    late = "dropped after 1 of 3 folds"
+    judged = [
+        replace(each, dropped="" if each.kind == found.kind else late) for each in found.race.judged
+    ]
+    raced = replace(found, race=replace(found.race, judged=judged))
+    page = fit_report("b.csv", table, labels, raced, **asked(request, raced))
+    assert sum(name.endswith(" (dropped)") for name in page.comparison.names) == 2
+    assert page.comparison.how.count("Dropped after 1 of 3 folds") == 1
+
+
+def test_refusals_of_the_model_stand_beside_those_of_hindsight(chosen):
+    judged = chosen[2].judged
+    assert left_by_itself(judged) == ""
+    refused = np.arange(len(judged.rows)) < 7
+    assert "left 7 of 160 unanswered" in left_by_itself(replace(judged, rejected=refused))
 
 
 def test_without_a_ramp_one_is_searched_for_the_suspects(chosen):
