@@ -117,9 +117,9 @@ def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     False
     """
     named = list(named)
-    own = set(_LISTED.values())
+    homes = set(_LISTED.values())
     for module in {name.rpartition(".")[0] for name in named}:
-        if module in own:  # where a listed learner is defined, its rule may be too
+        if module in homes:  # where a listed learner is defined, its rule may be too
             import_module(module)
     learned = {name for name in named if _is_of_scikit_learn(name)}
     return (
