@@ -308,7 +308,8 @@ def demonstration_report(
             f"Mean over {len(seeds)} random halves of the data: fitted to {len(split.y_train)} "
             f"rows with wrong labels, judged on the {len(split.y_test)} others with right ones. "
             "Intervals are corrected for the overlap of the halves (Nadeau and Bengio). Seconds "
-            f"are processor time of all {len(seeds)} fits.",
+            f"are processor time of all {len(seeds)} fits; the model that may abstain is the "
+            "noise-aware one with a threshold, and is not fitted again.",
             badge="smallest",
         ),
         classes=replace(class_table(first), where="the test rows of the first half"),
