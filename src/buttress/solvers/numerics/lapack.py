@@ -43,12 +43,12 @@ def _routine(library: str, name: str) -> Any:
             for k, kind in enumerate(kinds):
                 value = builder.extract_value(values[0], k)
                 if isinstance(kind, types.Array):
-                    place = context.make_array(kind)(context, builder, value).data
+                    target = context.make_array(kind)(context, builder, value).data
                 else:
                     if isinstance(kind, types.Integer) and kind.bitwidth > _INTEGER.width:
                         value = builder.trunc(value, _INTEGER)
-                    place = cgutils.alloca_once_value(builder, value)
-                pointers.append(builder.bitcast(place, _ADDRESS))
+                    target = cgutils.alloca_once_value(builder, value)
+                pointers.append(builder.bitcast(target, _ADDRESS))
             kind = ir.FunctionType(ir.VoidType(), [_ADDRESS] * len(pointers))
             function = cgutils.get_or_insert_function(builder.module, kind, _PREFIX + name)
             builder.call(function, pointers)
