@@ -13,11 +13,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._deadline import OutOfTime, check_time
 from buttress._progress import progress
+from buttress._threads import limited_threads
 from buttress.metrics import Estimate, accepted_accuracy, reject_risk
 from buttress.metrics.scorer import half_gap
 from buttress.model_selection.measures import Measure
@@ -207,7 +207,7 @@ def judge(
     # Who is late once may be in time on the rows of another fold, unless it is a race.
     stopped = dropped if dropping is not None else {}
     steps = progress("comparing", len(candidates) * len(folds), verbose)
-    with steps as advance, threadpool_limits(limits=1):
+    with steps as advance, limited_threads(1):
         for n_done, (kind, result) in enumerate(fits.run(jobs, stopped), start=1):
             advance(1)
             if kind not in stopped:

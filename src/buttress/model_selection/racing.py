@@ -12,11 +12,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import IntArray
 from buttress._deadline import OutOfTime, check_time, finish_within
 from buttress._progress import progress
+from buttress._threads import limited_threads
 from buttress.model_selection.candidates import Request, make_candidate, settled
 from buttress.model_selection.judging import (
     HOPELESS,
@@ -311,7 +311,7 @@ def sample_rows(labels: NDArray[Any], size: int, seed: int) -> IntArray:
 
 
 def _in_threads(run: Any, tasks: Sequence[Any], jobs: int) -> Any:
-    with threadpool_limits(limits=1):
+    with limited_threads(1):
         if jobs == 1 or len(tasks) == 1:
             yield from (run(task) for task in tasks)
             return

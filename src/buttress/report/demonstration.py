@@ -17,9 +17,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray
+from buttress._threads import limited_threads
 from buttress.datasets import flip_labels
 from buttress.metrics import Estimate
 from buttress.model_selection import Judged, Measure
@@ -175,7 +175,7 @@ def run_demonstration(
         Told of every split that is done.
     """
     runs = []
-    with threadpool_limits(limits=1):
+    with limited_threads(1):
         for run in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
             delayed(_run_split)(seed) for seed in seeds
         ):

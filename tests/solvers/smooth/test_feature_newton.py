@@ -243,7 +243,7 @@ def test_scores_are_those_of_the_coefficients(n):
     paths = solve_problems(
         geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick(), method="newton"
     )
-    expected = (paths.coefs @ geometry.back.T) @ (X - X.mean(axis=0)).T
+    expected = (np.stack(paths.coefs) @ geometry.back.T) @ (X - X.mean(axis=0)).T
     np.testing.assert_allclose(paths.scores, expected, atol=1e-10)
     np.testing.assert_array_equal(paths.last(1).scores_at(0), paths.scores_at(1))
     np.testing.assert_allclose(paths.scores_at(0, [3, 7]), expected[0][:, [3, 7]], atol=1e-10)

@@ -119,7 +119,8 @@ def from_gram(K: Array) -> Geometry:
     scale = float(np.trace(K)) / n
     if not scale > 0:
         return Geometry(np.zeros((n, 1)), False, 1.0)
-    scaled = K / scale
+    # a Gaussian kernel's has the scale it should have, and is not copied
+    scaled = K if scale == 1.0 else K / scale
     if _definite(scaled[: int(_LOW_RANK * n) + 1, : int(_LOW_RANK * n) + 1]):
         return Geometry(scaled, True, scale)
     factor, order, rank, _ = lapack.dpstrf(scaled, lower=1, tol=-1.0)

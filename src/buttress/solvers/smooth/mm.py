@@ -86,7 +86,7 @@ def majorise_minimise_path(
     return Paths(
         intercepts[None],
         np.repeat(intercepts[None, :, None], 2, axis=2),
-        basis.coefficients(weights)[None],
+        [basis.coefficients(weights)],
         iterations[None],
         converged[None],
         "mm",

@@ -29,6 +29,7 @@ from buttress.solvers.smooth.margins import (
     tail_exponent,
 )
 from buttress.solvers.smooth.paths import Paths
+from buttress.solvers.smooth.problems import Problems
 
 # Penalties are never taken in larger steps than this: a tiny one from nowhere fails.
 _LARGEST_RATIO = 10.0
@@ -86,6 +87,32 @@ class NewtonTask:
     signs_only: bool = False
     wanted: IntArray | None = None
 
+    @classmethod
+    def of(
+        cls,
+        problems: Problems,
+        q: int,
+        lambdas: Array,
+        *,
+        start: tuple[Array, float] | None = None,
+        wanted: IntArray | None = None,
+        signs_only: bool = False,
+    ) -> NewtonTask:
+        """Problem `q` of several, at some penalties."""
+        return cls(
+            problems.geometry,
+            problems.Y[q],
+            problems.omega[q],
+            lambdas,
+            problems.loss,
+            problems.fit_intercept,
+            problems.tol,
+            problems.max_iter,
+            start,
+            signs_only,
+            wanted,
+        )
+
     @cached_property
     def held(self) -> IntArray:
         """The rows that count."""
@@ -122,7 +149,7 @@ def newton(task: NewtonTask) -> Paths:
     return Paths(
         found.intercepts[None],
         found.intervals[None],
-        coefs[None],
+        [coefs],
         found.iterations[None],
         found.residuals[None] <= task.tol,
         "newton",

@@ -11,6 +11,9 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 
+# Of paths, those that have all problems in one array.
+_ARRAYS = ("intercept", "interval", "iterations", "converged")
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -21,8 +24,8 @@ class Paths:
     intercept : array of shape (q, L)
     interval : array of shape (q, L, 2)
         Where the intercept may lie; both ends equal when it is unique.
-    coefs : array of shape (q, L, m)
-        Coefficients of f in the geometry's coordinates.
+    coefs : list of q arrays of shape (L, m)
+        Coefficients of f in the geometry's coordinates, single precision where that is enough.
     iterations : array of shape (q, L)
         Zero on the scaling tail.
     converged : array of shape (q, L)
@@ -38,7 +41,7 @@ class Paths:
 
     intercept: Array
     interval: Array
-    coefs: Array
+    coefs: list[Array]
     iterations: IntArray
     converged: BoolArray
     method: str
@@ -67,10 +70,10 @@ class Paths:
     @classmethod
     def joined(cls, parts: Sequence[Paths]) -> Paths:
         """All problems of several paths of one method in the same geometry."""
-        names = ("intercept", "interval", "coefs", "iterations", "converged")
         whole: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS
         }
+        whole["coefs"] = [coef for part in parts for coef in part.coefs]
         scores = [part.given_scores for part in parts if part.given_scores is not None]
         given = np.concatenate(scores) if scores else None
         method, matrix = parts[0].method, parts[0].matrix
@@ -78,8 +81,8 @@ class Paths:
 
     def at(self, penalties: IntArray) -> Paths:
         """The solutions at some of the penalties, without scores and refinement."""
-        names = ("intercept", "interval", "coefs", "iterations", "converged")
-        some: dict[str, Any] = {name: getattr(self, name)[:, penalties] for name in names}
+        some: dict[str, Any] = {name: getattr(self, name)[:, penalties] for name in _ARRAYS}
+        some["coefs"] = [coef[penalties] for coef in self.coefs]
         return Paths(**some, method=self.method, matrix=self.matrix)
 
     def last(self, first: int) -> Paths:

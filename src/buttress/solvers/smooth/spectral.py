@@ -29,6 +29,7 @@ from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths
+from buttress.solvers.smooth.problems import Problems
 
 __all__ = ["Paths", "polish", "solve_problems"]
 
@@ -92,30 +93,20 @@ def solve_problems(
     lambdas = np.asarray(penalties, dtype=np.float64) / geometry.scale
     if method == "auto":
         method = _cheaper_method(geometry, loss, len(Y) * len(lambdas))
+    if answers is None:
+        answers = np.full(len(Y), -1)
+    problems = Problems(
+        geometry, Y, omega, lambdas, loss, answers, weight, fit_intercept, tol, max_iter
+    )
     if method == "batched":
-        return batched(
-            geometry,
-            Y,
-            omega,
-            lambdas,
-            loss,
-            weight,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_threads,
-            answers,
-        )
+        return batched(problems, n_threads)
     ladder, wanted = small_steps(lambdas)
     found: list[Any] = [None] * len(Y)
-    loose = np.zeros(len(Y), dtype=bool)
-    if answers is not None:
-        loose = (answers >= 0) & ((answers[:, None] == answers).sum(axis=1) == 1)
+    loose = problems.signs_only
 
-    def run(one: int) -> None:
-        problem = (geometry, Y[one], omega[one], ladder, loss, fit_intercept, tol, max_iter)
-        task = NewtonTask(*problem, signs_only=bool(loose[one]), wanted=wanted)
-        found[one] = newton(task).at(wanted)
+    def run(q: int) -> None:
+        task = NewtonTask.of(problems, q, ladder, wanted=wanted, signs_only=bool(loose[q]))
+        found[q] = newton(task).at(wanted)
         advance(1)
 
     longest_first = np.argsort(loose, kind="stable")

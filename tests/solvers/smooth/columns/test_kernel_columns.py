@@ -9,11 +9,17 @@ from sklearn.datasets import make_classification
 
 from buttress.kernels import make_kernel
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth.columns import _plane_search, _sign_certificate
+from buttress.solvers.smooth.columns import _plane_search, _sign_certificate, _threads
 from buttress.solvers.smooth.columns._low_rank import leading_part
 from buttress.solvers.smooth.columns._model_steps import find_steps
-from buttress.solvers.smooth.columns._models import Batch, empty_models, empty_room
-from buttress.solvers.smooth.columns._moves import DRIFT, advance, new_moves
+from buttress.solvers.smooth.columns._models import (
+    Batch,
+    KernelSystem,
+    empty_models,
+    empty_room,
+    no_columns,
+)
+from buttress.solvers.smooth.columns._moves import DRIFT, Limits, advance, new_moves
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
     measured_rate,
@@ -22,6 +28,7 @@ from buttress.solvers.smooth.columns._sign_certificate import (
 )
 from buttress.solvers.smooth.columns._threads import KernelColumns, _merged, _shares
 from buttress.solvers.smooth.geometry import from_gram
+from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import solve_problems
 
 ALPHAS = 10.0 ** np.linspace(0, -7, 29)
@@ -54,6 +61,13 @@ def folds_of(seed, n=240, gamma=0.3, **options):
         omega[k, k::4] = 0.0
     omega /= omega.sum(axis=1, keepdims=True)
     return K, np.tile(np.where(y > 0, 1.0, -1.0), (5, 1)), omega
+
+
+def columns_of(geometry, Y, omega, lambdas, *, kept, loss=None, n_threads=1):
+    """The solver of columns of these problems, with models at the penalties `kept`."""
+    answers, loss = np.full(len(Y), -1), loss or LeakyHockeyStick()
+    problems = Problems(geometry, Y, omega, lambdas, loss, answers, None, True, 1e-6, 100)
+    return KernelColumns(problems, np.array(kept), n_threads, ThreadPoolExecutor(n_threads))
 
 
 def decision(paths):
@@ -109,15 +123,14 @@ def test_refined_columns_are_solutions_in_double_precision():
     lam = ALPHAS[[0, 6, 12]] / geometry.scale
     exact = solve_problems(geometry, Y, omega, ALPHAS[[0, 6, 12]], loss, tol=1e-12, method="newton")
     problem = np.array([0, 1, 4])
-    solver = KernelColumns(geometry, Y, omega, lam, loss, True, 1, ThreadPoolExecutor(1))
+    solver = columns_of(geometry, Y, omega, lam, kept=[0, 2])
     start = (
-        exact.coefs[problem, [0, 1, 2]].astype(np.float32),
+        np.stack([exact.coefs[q][k] for k, q in enumerate(problem)]).astype(np.float32),
         exact.intercept[problem, [0, 1, 2]],
     )
     noise = 1e-3 * np.random.default_rng(0).standard_normal(start[0].shape) * np.abs(start[0])
     found = solver.refine(
-        problem,
-        np.arange(3),
+        3 * problem + np.arange(3),
         (start[0] + noise, start[1]),
         np.full(3, 1e-9),
         np.zeros(3, dtype=bool),
@@ -160,24 +173,67 @@ def test_refinement_leaves_free_intercepts_alone():
     assert paths.refine(np.array([0]), 0, 1e-9) == [None]
 
 
-def test_models_renewed_in_the_same_solve_are_copied():
+def test_models_are_lent_to_columns_near_them_that_are_not_solved_with_their_owner():
     K, Y, omega = folds_of(1)
-    geometry, lambdas = from_gram(K), np.array([1e-2, 8e-3, 1e-5])
-    with ThreadPoolExecutor(1) as pool:
-        solver = KernelColumns(geometry, Y, omega, lambdas, LeakyHockeyStick(), True, 1, pool)
-    models = solver.models
-    models.level[0] = 0
-    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
-        part[0] = 7.0
-    one = np.zeros(1, dtype=np.int64)
-    solver._slots(one, one + 1)
-    assert models.source[1] == 0  # borrowed
-    assert models.level[1] == -1
-    solver._slots(np.zeros(3, dtype=np.int64), np.arange(3))
-    assert models.source[:3].tolist() == [0, 1, 2]
-    assert models.level[:3].tolist() == [0, 0, -1]  # the third penalty is too far
-    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
-        assert np.all(part[1] == 7.0)
+    lambdas = np.array([1e-2, 8e-3, 7e-3, 1e-5])
+    solver = columns_of(from_gram(K), Y, omega, lambdas, kept=[0, 2, 3])
+    assert solver._lenders(np.array([1])).tolist() == [-1]  # none is made
+    solver.models.level[[0, 2]] = 0
+    assert solver._lenders(np.array([1])).tolist() == [0]  # the nearest that is made
+    assert solver._lenders(np.array([2])).tolist() == [0]
+    assert solver._lenders(np.array([3])).tolist() == [-1]  # too far
+    solver.models.level[1] = 0
+    assert solver._lenders(np.array([1])).tolist() == [1]
+    assert solver._lenders(np.array([1, 2])).tolist() == [0, 0]  # the other one may be renewed
+    assert solver._lenders(np.array([0, 1, 2])).tolist() == [-1, -1, -1]
+    assert solver._lenders(np.array([5])).tolist() == [-1]  # of another problem
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_seats_are_taken_again_until_all_columns_are_solved(monkeypatch, n_threads):
+    monkeypatch.setattr(_threads, "_SEATS", 3)
+    K, Y, omega = folds_of(3)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    exact = solve_problems(geometry, Y, omega, ALPHAS[:16], loss, tol=1e-12, method="newton")
+    lambdas = ALPHAS[:16] / geometry.scale
+    solver = columns_of(geometry, Y, omega, lambdas, kept=[0, 5, 10, 15], n_threads=n_threads)
+    assert len(solver.moves[0].slot) == 3
+    columns = no_columns(len(Y) * 16, len(K), len(K))
+    which = np.arange(len(Y) * 16)[::-1]
+    solver.solve(columns, which, 1e-10, None)
+    assert columns.converged.all()
+    assert np.all(columns.iterations > 0)
+    np.testing.assert_array_equal(solver.slot.reshape(-1, 16)[:, 5], 4 * np.arange(len(Y)) + 1)
+    assert np.all(solver.slot.reshape(-1, 16)[:, 6] == -1)  # models between are not kept
+    # without the intercepts, which hardly any curvature holds at the largest penalties
+    expected = exact.scores
+    scores = (columns.scores - columns.intercept[:, None]).reshape(expected.shape)
+    error = np.abs(scores - expected).max(axis=2)
+    assert np.all(error <= 1e-3 * np.abs(expected).max(axis=2))
+    # and so is what comes in several waves
+    start = columns.coef * np.float32(1.001), columns.intercept
+    whole = np.zeros(len(which), dtype=bool)
+    refined = solver.refine(np.arange(len(which)), start, np.full(len(which), 1e-9), whole)
+    assert refined.solved.all()
+    np.testing.assert_allclose(refined.scores.reshape(expected.shape), expected, atol=1e-6)
+
+
+def test_a_step_that_leads_nowhere_is_followed_by_one_along_the_gradient():
+    K, Y, omega = folds_of(6)
+    n, low_rank = len(K), leading_part(K.astype(np.float32), 16)
+    models, single = empty_models(low_rank, 1), (Y.astype(np.float32), omega.astype(np.float32))
+    system = KernelSystem(
+        LeakyHockeyStick().scalars, K.astype(np.float32), low_rank, models, *single, True
+    )
+    first, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+    f = np.random.default_rng(0).standard_normal((1, n)).astype(np.float32)
+    at, room = (f, np.zeros_like(f), np.zeros(1)), empty_room(low_rank, 1)
+    for stuck in (False, True):
+        batch = Batch(first, lam, first, first, np.ones(1), np.array([stuck]), *at)
+        from_python(find_steps)(system, batch, first, (np.empty((1, 0)), np.empty(0)), room)
+        along = room.q[0] / np.linalg.norm(room.q[0])
+        parallel = abs(along @ room.d[0]) >= 0.999 * np.linalg.norm(room.d[0])
+        assert parallel == stuck
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -203,21 +259,22 @@ def test_steps_that_cancel_are_counted_as_rounding():
     K, Y, omega = folds_of(6)
     n, random = len(K), np.random.default_rng(0)
     matrix = K.astype(np.float32)
-    norm = float(np.sqrt(K.diagonal().max()))
     d = 1e6 * random.standard_normal((1, n)).astype(np.float32)
     a, f = np.zeros((2, 1, n), np.float32)
-    here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+    first, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
     y, weight = Y[:1].astype(np.float32), omega[:1].astype(np.float32)
-    batch = Batch(here, lam, here, np.ones(1), f, a, y, weight)
-    moves, room = new_moves(np.zeros(1), a, np.zeros(1)), empty_room(leading_part(matrix, 16), 1)
+    low_rank, at = leading_part(matrix, 16), (f, a, np.zeros(1))
+    models = empty_models(low_rank, 1)
+    system = KernelSystem(LeakyHockeyStick().scalars, matrix, low_rank, models, y, weight, True)
+    batch = Batch(first, lam, first, first - 1, np.ones(1), np.zeros(1, dtype=bool), *at)
+    moves, room = new_moves(1, n, first), empty_room(low_rank, 1)
+    moves.seat[:] = moves.iterations[:] = moves.e0[:] = 0
     moves.e[:] = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
     moves.Q[:] = moves.e @ matrix
     room.d[:], room.d0[:], room.q[:] = d, 0.0, -y * weight
     room.promise[:], room.sums[:] = 0.0, 0.0
-    tols = 1e-10, 0.0, False
-    from_python(advance)(
-        LeakyHockeyStick().scalars, matrix, norm, batch, moves, room, here.copy(), 0, tols
-    )
+    limits = Limits(1e-10, 0.0, False, 100)
+    from_python(advance)(system, batch, moves, room, first.copy(), first[:0], limits)
     drift = np.abs(f[0] - a[0].astype(np.float64) @ K).max()
     assert drift > 50 * ROUNDOFF * np.abs(f).max()
     assert drift <= 10 * ROUNDOFF * moves.history[0, DRIFT]
@@ -229,12 +286,12 @@ def test_refinement_stops_when_the_signs_are_settled():
     alphas = ALPHAS[8:11]
     exact = solve_problems(geometry, Y, omega, alphas, loss, tol=1e-12, method="newton")
     problem, index = np.array([0, 1, 2]), np.arange(3)
-    solver = KernelColumns(
-        geometry, Y, omega, alphas / geometry.scale, loss, True, 1, ThreadPoolExecutor(1)
-    )
+    solver = columns_of(geometry, Y, omega, alphas / geometry.scale, kept=[0, 2])
     noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
-    start = noise * exact.coefs[problem, index], exact.intercept[problem, index]
-    found = solver.refine(problem, index, start, np.full(3, 1e-13), np.array([True, True, False]))
+    near = np.stack([exact.coefs[q][k] for k, q in enumerate(problem)])
+    start = noise * near, exact.intercept[problem, index]
+    which, signs_only = 3 * problem + index, np.array([True, True, False])
+    found = solver.refine(which, start, np.full(3, 1e-13), signs_only)
     assert np.all(found.solved)
     assert np.all(found.residual[:2] > 1e-13)
     expected = exact.scores[problem, index] + exact.intercept[problem, index, None]
@@ -255,7 +312,7 @@ def test_the_error_of_scores_is_bounded_by_what_is_left_of_the_objective():
         g = geometry.matrix @ coef
         return omega[0] @ loss.value(Y[0] * (g + intercept)) + lam * coef @ g
 
-    best = exact.coefs[0, 0], exact.intercept[0, 0]
+    best = exact.coefs[0][0], exact.intercept[0, 0]
     random = np.random.default_rng(0)
     for size in (1e-1, 1e-2, 1e-3):
         coef = best[0] * (1.0 + size * random.standard_normal(len(best[0])))
@@ -294,8 +351,8 @@ def test_only_held_out_rows_count_for_certainty():
     part, whole = np.array([[0.5, 0.0, 0.0], [0.5, 0.25, 0.25]], dtype=np.float32)
     norm = np.sqrt(0.01 + 4 + 16)
     step = np.array([9.0, -0.25, 0.125], dtype=np.float32)
-    assert column_sizes(f, step, f, part) == pytest.approx((2.0, 4.0, norm, 0.25))
-    assert column_sizes(f, step, f, whole) == pytest.approx((np.inf, 4.0, norm, 0.0))
+    assert column_sizes(f, step, f, part) == pytest.approx((2.0, -4.0, 0.1, norm, 0.25))
+    assert column_sizes(f, step, f, whole) == pytest.approx((np.inf, -4.0, 0.1, norm, 0.0))
 
 
 def test_models_changed_in_part_are_those_made_anew():
@@ -307,24 +364,23 @@ def test_models_changed_in_part_are_those_made_anew():
     a = np.zeros_like(f)
     moved = f.copy()
     moved[0, :7] += 3.0 * y[0, :7]
-    here, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+    first, lam = np.zeros(1, dtype=np.int64), np.array([1e-4])
+    models, scalars = empty_models(low_rank, 3), LeakyHockeyStick().scalars
+    system = KernelSystem(scalars, K.astype(np.float32), low_rank, models, y, weights, False)
 
-    def rows(models, scores, slot, slack=1.0001):
-        place, free = np.array([slot]), np.array([slack])
-        batch = Batch(here, lam, place, free, scores, a, y, weights)
-        room = empty_room(low_rank, 1)
+    def rows(scores, slot, slack=1.0001):
+        slots, free, at = np.array([slot]), np.array([slack]), (scores, a, np.zeros(1))
+        batch = Batch(first, lam, slots, slots, free, np.zeros(1, dtype=bool), *at)
         none = np.empty((1, 0)), np.empty(0)
-        parts = (low_rank, models, batch, here, np.zeros(1), False, none, room)
-        from_python(find_steps)(LeakyHockeyStick().scalars, *parts)
+        from_python(find_steps)(system, batch, first, none, empty_room(low_rank, 1))
 
-    models = empty_models(low_rank, 3)
-    rows(models, f, 0)
-    rows(models, moved, 1)  # made from nothing
+    rows(f, 0)
+    rows(moved, 1)  # made from nothing
     expected = models.packed[1].copy(), models.inner[1].copy()
     models.source[2] = 0  # borrowed, then changed where it differs
-    rows(models, moved, 2, slack=np.inf)
+    rows(moved, 2, slack=np.inf)
     assert models.source[2] == 0
-    rows(models, moved, 2)
+    rows(moved, 2)
     assert models.source[2] == 2
     assert models.level[2] == models.level[0]
     np.testing.assert_allclose(models.weight[2], models.weight[1], rtol=1e-3)

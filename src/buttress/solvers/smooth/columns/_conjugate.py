@@ -30,21 +30,14 @@ _FEW_CURVED = 0.05
 _FLAT = 1e-4
 
 
-class Columns(NamedTuple):
-    """Solutions of many problems: weights of the features, intercepts, scores, and how it went.
-
-    `doubtful` says whether the sign of a held-out score may be rounding, `drift` what scores were
-    added up from, by size, `error` how far held-out ones may be from the solution's.
-    """
+class Solved(NamedTuple):
+    """Solutions of many problems: weights of the features, intercepts, scores, and how it went."""
 
     coef: Array
     intercept: Array
     scores: Array
     iterations: IntArray
     converged: BoolArray
-    doubtful: BoolArray
-    drift: Array
-    error: Array
 
 
 @compiled(fastmath=FAST)
@@ -191,7 +184,7 @@ def solve_columns(
     start: tuple[Array, Array],
     tol: float,
     max_iter: int,
-) -> Columns:
+) -> Solved:
     """Solve many problems together.
 
     Parameters
@@ -215,11 +208,9 @@ def solve_columns(
     a0 = np.array(start[1], dtype=np.float64)
     f: Array = b @ W.T + a0.astype(dtype)[:, None]
     way = _Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
-    quiet, numbers = np.zeros((2, k), dtype=np.int64)
-    flags = np.zeros((2, k), dtype=bool)
-    out = Columns(
-        np.empty_like(b), np.empty(k), np.empty_like(f), numbers, *flags, *np.zeros((2, k))
-    )
+    quiet, iterations = np.zeros((2, k), dtype=np.int64)
+    converged = np.zeros(k, dtype=bool)
+    out = Solved(np.empty_like(b), np.empty(k), np.empty_like(f), iterations, converged)
     work = np.empty((3, len(W)), dtype=dtype)
     slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):
@@ -274,7 +265,7 @@ class _Way:
     e0: Array
     Q: Array
 
-    def leave(self, finished: BoolArray, last: bool, iteration: int, out: Columns) -> BoolArray:
+    def leave(self, finished: BoolArray, last: bool, iteration: int, out: Solved) -> BoolArray:
         """Take out the columns that have `finished`, all after the last iteration; who stays."""
         leaving = np.ones_like(finished) if last else finished
         where, stay = self.live[leaving], ~leaving

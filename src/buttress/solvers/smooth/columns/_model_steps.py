@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from buttress._arrays import Array, IntArray
@@ -12,8 +10,7 @@ from buttress.solvers.numerics.cholesky import solve_small
 from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._balance import balance_column
 from buttress.solvers.smooth.columns._curved_model import set_rows
-from buttress.solvers.smooth.columns._low_rank import LowRank
-from buttress.solvers.smooth.columns._models import Batch, CurvedModels, Room
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem, Room
 
 # Share of curved rows below which intercepts are found by bisection.
 _FEW_CURVED = 0.05
@@ -40,18 +37,12 @@ def _solve_model(
 
 
 @inner(fastmath=FAST)
-def _set_steps(
-    low_rank: LowRank,
-    models: CurvedModels,
-    batch: Batch,
-    at: IntArray,
-    fit_intercept: bool,
-    room: Room,
-) -> None:
+def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> None:
     """Steps of coefficients and intercepts that solve the models' equations, after `set_rows`.
 
     The new coefficients sum to zero. `room` gets `d`, `d0` and `promise`.
     """
+    low_rank, models = system.low_rank, system.models
     source, level, ranks = models.source, models.level, low_rank.ranks
     # zero, but not as a constant, for which products would be compiled again
     factor, count, widest, sums = low_rank.factor, at.size, 0 * at.size, room.sums
@@ -72,7 +63,7 @@ def _set_steps(
         solved = _solve_model(models.inner[model], m, mean, lift, row, right)
         along, decrease, lifted = solved[0], solved[1], sums[4, k] - solved[2]
         room.promise[k], d0[k] = scale * (sums[5, k] + decrease), 0.0
-        if fit_intercept and lifted > 0.0:
+        if system.fit_intercept and lifted > 0.0:
             d0[k] = (sums[1, k] + scale * (along - sums[3, k])) / lifted
         half, shift = np.float32(scale), np.float32(d0[k])
         for j in range(m):
@@ -89,6 +80,11 @@ def _set_steps(
         )
         for i in range(n):
             row[i] = mine[i] * (row[i] - shift) - scale * residual[i]
+        if batch.stuck[at[k]]:
+            # What the model leaves out may make a step of it lead nowhere; the gradient cannot.
+            d0[k], residual = 0.0, room.q[k]
+            for i in range(n):
+                row[i] = -scale * residual[i]
 
 
 @inner(fastmath=FAST)
@@ -103,7 +99,7 @@ def _set_exactly(exact: Array, left: Array, mine: Array, damped: Array) -> float
 
 
 @inner()
-def _balance_few(loss: Any, batch: Batch, at: IntArray, a0: Array, room: Room) -> bool:
+def _balance_few(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> bool:
     """Balance the intercepts of columns with hardly a curved row; whether there are any.
 
     Where few margins exceed 1 the objective is almost piecewise linear in the intercept: steps
@@ -113,50 +109,40 @@ def _balance_few(loss: Any, batch: Batch, at: IntArray, a0: Array, room: Room) -
     for k in range(at.size):
         if room.sums[2, k] < _FEW_CURVED:
             c = at[k]
-            label, omega = batch.y[batch.problem[c]], batch.omega[batch.problem[c]]
-            a0[c] += balance_column(loss, batch.f[c], label, omega, room.work)
+            label, omega = system.y[batch.problem[c]], system.omega[batch.problem[c]]
+            batch.a0[c] += balance_column(system.loss, batch.f[c], label, omega, room.work)
             found = True
     return found
 
 
 @inner()
 def find_steps(
-    loss: Any,
-    low_rank: LowRank,
-    models: CurvedModels,
-    batch: Batch,
-    at: IntArray,
-    a0: Array,
-    fit_intercept: bool,
-    exact: tuple[Array, Array],
-    room: Room,
+    system: KernelSystem, batch: Batch, at: IntArray, exact: tuple[Array, Array], room: Room
 ) -> None:
     """Steps of the columns `at` of a batch by their models, which are renewed as needed.
 
     A model is renewed in the rows whose weight changed by more than the column's slack, when
-    together they matter; when they are a large share of all, it is made anew.
+    together they matter; when they are a large share of all, it is made anew. Intercepts that no
+    curvature holds are moved, with the scores.
 
     Parameters
     ----------
-    loss : scalars of a loss
-    a0 : array of shape (columns,)
-        Intercepts; those that no curvature holds are moved, with the scores.
     exact : tuple of arrays of shapes (len(at), n) and (len(at),), float64
         Residuals, and sums of the coefficients, where they are known in double precision; empty
         otherwise.
     room : Room
         Gets residuals and steps.
     """
-    residuals, totals = exact
+    (residuals, totals), models = exact, system.models
     for attempt in range(2):
-        set_rows(loss, low_rank, models, batch, at, room)
-        known = attempt == 1 or residuals.size > 0 or not fit_intercept
-        if known or not _balance_few(loss, batch, at, a0, room):
+        set_rows(system, batch, at, room)
+        known = attempt == 1 or residuals.size > 0 or not system.fit_intercept
+        if known or not _balance_few(system, batch, at, room):
             break
     if residuals.size > 0:
         for k in range(at.size):
             model = models.source[batch.slot[at[k]]]
-            left, mine = low_rank.rest[models.level[model]], models.weight[model]
+            left, mine = system.low_rank.rest[models.level[model]], models.weight[model]
             room.sums[1, k] = totals[k]
             room.sums[3, k] = _set_exactly(residuals[k], left, mine, room.damped[k])
-    _set_steps(low_rank, models, batch, at, fit_intercept, room)
+    _set_steps(system, batch, at, room)

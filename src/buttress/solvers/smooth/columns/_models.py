@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.numerics.cholesky import row_length
 from buttress.solvers.smooth.columns._low_rank import LowRank
 
@@ -55,31 +55,103 @@ def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
     )
 
 
+class Columns(NamedTuple):
+    """Solutions of all problems at all penalties, one after the other, as far as they are known.
+
+    Attributes
+    ----------
+    coef : array of shape (columns, size), float32
+    intercept : array of shape (columns,)
+    scores : array of shape (columns, n), float32
+        With the intercepts.
+    iterations : array of shape (columns,)
+    converged : array of shape (columns,)
+    doubtful : array of shape (columns,)
+        Whether the sign of a held-out score may be rounding.
+    drift : array of shape (columns,)
+        What scores were added up from, by size.
+    error : array of shape (columns,)
+        How far held-out scores may be from the solution's.
+    """
+
+    coef: Array
+    intercept: Array
+    scores: Array
+    iterations: IntArray
+    converged: BoolArray
+    doubtful: BoolArray
+    drift: Array
+    error: Array
+
+
+def no_columns(columns: int, size: int, n: int) -> Columns:
+    """Room for so many; all are zero."""
+    return Columns(
+        np.zeros((columns, size), dtype=np.float32),
+        np.zeros(columns),
+        np.zeros((columns, n), dtype=np.float32),
+        np.zeros(columns, dtype=np.int64),
+        *np.zeros((2, columns), dtype=bool),
+        *np.zeros((2, columns)),
+    )
+
+
+class KernelSystem(NamedTuple):
+    """What all columns of a fit share.
+
+    Attributes
+    ----------
+    loss : scalars of a loss
+    matrix : array of shape (n, n), float32
+        The Gram matrix.
+    low_rank : LowRank
+        Its leading part.
+    models : CurvedModels
+        Of columns.
+    y, omega : arrays of shape (q, n), float32
+        Labels and normalised weights of the q problems (classes and folds).
+    fit_intercept : bool
+    """
+
+    loss: Any
+    matrix: Array
+    low_rank: LowRank
+    models: CurvedModels
+    y: Array
+    omega: Array
+    fit_intercept: bool
+
+
 class Batch(NamedTuple):
-    """Columns that are solved together.
+    """All columns of a fit, or some.
 
     Attributes
     ----------
     problem, lam : arrays of shape (columns,)
         Which problem and penalty a column is.
     slot : array of shape (columns,)
-        Where a column's model is.
+        Where a column's model is; negative for one that has a model only while it is solved.
+    lender : array of shape (columns,)
+        The slot of the model that a column begins with; negative where it makes its own.
     slack : array of shape (columns,)
         Factor by which the curvature of a row may differ from its model's.
+    stuck : array of shape (columns,)
+        Whether the next step is along the gradient: see `_model_steps`.
     f, a : arrays of shape (columns, n), float32
-        Scores and coefficients.
-    y, omega : arrays of shape (problems, n), float32
-        Labels and normalised weights of the problems.
+        Scores, with the intercepts, and coefficients.
+    a0 : array of shape (columns,)
+        Intercepts.
     """
 
     problem: IntArray
     lam: Array
     slot: IntArray
+    lender: IntArray
     slack: Array
+    stuck: BoolArray
     f: Array
     a: Array
-    y: Array
-    omega: Array
+    a0: Array
 
 
 class Room(NamedTuple):
@@ -138,10 +210,3 @@ def empty_room(low_rank: LowRank, columns: int) -> Room:
         np.empty((max(columns, m), m), single),
         np.empty((columns, len(low_rank.pairs)), single),
     )
-
-
-def copy_model(models: CurvedModels, lender: int, slot: int) -> None:
-    """Give the column of `slot` the model of another one as its own."""
-    models.source[slot], models.level[slot] = slot, models.level[lender]
-    for part in (models.weight, models.packed, models.mean, models.inner, models.lift):
-        part[slot] = part[lender]

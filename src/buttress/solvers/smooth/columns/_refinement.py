@@ -1,8 +1,10 @@
 """Columns in kernel form brought from single to double precision.
 
-The residuals are computed in double precision, with the Gram matrix as given; the steps are those
-of the models in single precision (`_curved_model`). Started near a solution each step removes
-most of what is left. Columns that come here are few, so that this is NumPy.
+The steps are those of the models in single precision (`_curved_model`), and so are the products
+that tell how they change the scores: they err by a share of the step, which is small already.
+Started near a solution each step removes most of what is left. Where a column seems to be solved
+its scores are computed in double precision, with the Gram matrix as given, and it goes on if it is
+not. Columns that come here are few, so that this is NumPy.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.smooth.columns._kernel_columns import KernelSystem
-from buttress.solvers.smooth.columns._models import Batch
+from buttress.solvers.smooth.columns._kernel_columns import model_steps
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem
 from buttress.solvers.smooth.columns._moves import SLACK
 from buttress.solvers.smooth.columns._sign_certificate import (
     measured_rate,
     score_error,
+    score_rounding,
     still_to_come,
 )
 
@@ -84,6 +87,13 @@ class Refinement:
         """``-omega y t`` at the scores `f`."""
         return np.asarray(self.omega * self.y * np.asarray(self.loss.derivative(self.y * f)))
 
+    def state(self, f: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Pulls and residuals of all columns, and the largest of these as a share of a slope."""
+        z = self.pulls(f)
+        q = 2.0 * self.lam[:, None] * a
+        q += z
+        return z, q, self.largest_share(q, z)
+
     def largest_share(self, q: Array, z: Array) -> Array:
         """The largest residual of every column, as a share of a row's slope."""
         size = np.abs(z)
@@ -93,10 +103,10 @@ class Refinement:
 
     def steps(self, f: Array, a: Array, q: Array) -> tuple[Array, Array, Array]:
         """Steps by the models in single precision from residuals in double: see `find_steps`."""
-        count, system, single = len(f), self.system, np.float32
-        columns = f.astype(single), a.astype(single), system.y, system.omega
-        batch = Batch(self.problem, self.lam, self.slot, np.full(count, SLACK), *columns)
-        return system.find_steps(batch, (q, a.sum(axis=1)))
+        slack, stuck = np.full(len(f), SLACK), np.zeros(len(f), dtype=bool)
+        at = f.astype(np.float32), a.astype(np.float32), np.zeros(len(f))
+        batch = Batch(self.problem, self.lam, self.slot, self.slot, slack, stuck, *at)
+        return model_steps(self.system, batch, (q, a.sum(axis=1)))
 
     def plane_minimum(self, f: Array, a: Array, z: Array, steps: tuple[Any, Any]) -> Array:
         """Multiples (2, k) of two steps at which quadratic models of all objectives are least.
@@ -138,68 +148,72 @@ def refine_columns(
 ) -> Refined:
     """Refine columns from coefficients (k, n) and intercepts (k,), each to its own tolerance.
 
-    Costs a product with `K` in double precision a step; a column is left when the slopes of all
-    its rows agree with its coefficients to `tol`, or, where nothing else is wanted, when the
-    signs of its held-out scores are settled. Returns the best point of every column, which is
-    never worse than its start.
+    Costs a product in single precision a step, and two or three in double; a column is left when
+    the slopes of all its rows agree with its coefficients to `tol`, or, where nothing else is
+    wanted, when the signs of its held-out scores are settled. Returns the best point of every
+    column, which is never worse than its start.
     """
     a, a0 = start[0].copy(), start[1].copy()
     k, norm = len(a), task.system.low_rank.norm
     f = a @ task.K + a0[:, None]
+    # how far scores are from those in double precision, at most
+    rounding = np.zeros(k)
     best = a.copy(), a0.copy(), f.copy()
     last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
-    least, before, earlier = np.full((3, k), np.inf)
+    least, lowest, before, earlier = np.full((4, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
     # Of the columns that go on: what follows has rows for these only.
-    live, part = np.arange(k), task
-    for _ in range(_STEPS):
-        z = part.pulls(f)
-        q = 2.0 * part.lam[:, None] * a
-        q += z
-        residual = part.largest_share(q, z)
-        better = (residual < least[live]) | settled[live]
+    live, alive = np.arange(k), task
+    for step_number in range(_STEPS + 1):
+        z, q, residual = alive.state(f, a)
+        last_one = step_number == _STEPS
+        seems = (last_one | (residual <= enough[live])) & (rounding > 0.0) & ~settled[live]
+        if seems.any():
+            f[seems] = a[seems] @ task.K + a0[seems, None]
+            rounding[seems] = 0.0
+            z, q, residual = alive.state(f, a)
+        better = ((residual < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
+        lowest[live] = np.minimum(lowest[live], residual)
         least[where] = residual[better]
         for kept, now in zip(best, (a, a0, f), strict=True):
             kept[where] = now[better]
         going = (residual > enough[live]) & ~settled[live]
         if not going.all():
             live, z, q, a, a0, f = live[going], z[going], q[going], a[going], a0[going], f[going]
-            last, last0, part = last[:, going], last0[going], task.of(live)
-        if len(live) == 0:
+            last, last0, alive = last[:, going], last0[going], task.of(live)
+            rounding = rounding[going]
+        if len(live) == 0 or last_one:
             break
-        single, d0, promise = part.steps(f, a, q)
+        single, d0, promise = alive.steps(f, a, q)
         step = single.astype(np.float64)
-        along = step @ task.K
+        along = (single @ task.system.matrix).astype(np.float64)
         new = along + d0[:, None]
-        shares = part.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
+        shares = alive.plane_minimum(f, a, z, ((step, along, new), tuple(last)))
         last *= shares[1, :, None]
-        for moved, one in zip(last, (step, along, new), strict=True):
-            moved += shares[0, :, None] * one
+        for moved, change in zip(last, (step, along, new), strict=True):
+            moved += shares[0, :, None] * change
         last0 = shares[0] * d0 + shares[1] * last0
         a, a0, f = a + last[0], a0 + last0, f + last[2]
+        rounding = rounding + score_rounding(norm, 1.0) * np.sqrt(_dot(last[0], last[0]))
         decrement = np.maximum(np.abs(_dot(q, new)), promise)
         # of Python's numbers: one by one they are much faster than NumPy's
-        past = (one.tolist() for one in (decrement, before[live], earlier[live]))
+        past = (size.tolist() for size in (decrement, before[live], earlier[live]))
         rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])
         left = (decrement * rate / (1.0 - rate)).tolist()
-        sizes, outside = np.abs(f), part.omega == 0.0
+        sizes, outside = np.abs(f), alive.omega == 0.0
         held_out = np.where(outside, sizes, np.inf).min(axis=1)
         # without held-out rows by all the others, whose scores are wanted then
         changes = np.where(outside | ~signs_only[live, None], np.abs(last[2]), 0.0).max(axis=1)
-        known = zip(left, part.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
-        error = np.array(
-            [min(score_error(*one[:2], norm), still_to_come(*one[2:])) for one in known]
-        )
+        known = zip(left, alive.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
+        bounds = [min(score_error(*by[:2], norm), still_to_come(*by[2:])) for by in known]
+        error = rounding + np.array(bounds)
         # A column that stands still far from its solution promises no decrease either.
-        sane = least[live] <= _SANE
+        sane = lowest[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > error)
         near[live] = sane & ~signs_only[live] & (error <= _NEAR * sizes.max(axis=1))
         earlier[live], before[live] = before[live], decrement
-    # by the last step of all: what was settled is where it led
-    for kept, now in zip(best, (a, a0, f), strict=True):
-        kept[live[settled[live]]] = now[settled[live]]
     solved = settled | near | (least <= tol)
     return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)
 

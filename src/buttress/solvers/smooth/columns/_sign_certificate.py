@@ -84,28 +84,29 @@ def score_rounding(row_norm: float, norm: float) -> float:
 @inner(fastmath=FAST)
 def column_sizes(
     f: Array, step: Array, a: Array, omega: Array
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float, float, float]:
     """Sizes of one column's scores `f`, of their last change and of its coefficients `a`.
 
     Returns
     -------
     held_out : float
         The smallest held-out score, by size; infinite when no row is held out.
-    largest : float
-        The largest score, by size.
+    low, high : float
+        The smallest and the largest score.
     norm : float
         Of the coefficients.
     change : float
         The largest change of a held-out score by the last step.
     """
     zero, infinite = np.float32(0.0), np.float32(np.inf)
-    held_out, largest, total, change = infinite, zero, zero, zero
+    held_out, low, high, total, change = infinite, infinite, -infinite, zero, zero
     for i in range(f.size):
         size = np.float32(abs(f[i]))
-        largest = size if size > largest else largest
+        low = f[i] if f[i] < low else low
+        high = f[i] if f[i] > high else high
         moved = np.float32(abs(step[i])) if omega[i] == 0.0 else zero
         change = moved if moved > change else change
         outside = size if omega[i] == 0.0 else infinite
         held_out = outside if outside < held_out else held_out
         total += np.float32(a[i] * a[i])
-    return float(held_out), float(largest), math.sqrt(total), float(change)
+    return float(held_out), float(low), float(high), math.sqrt(total), float(change)

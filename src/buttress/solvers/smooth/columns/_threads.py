@@ -11,14 +11,28 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
-from buttress.solvers.smooth.columns._conjugate import Columns, FeatureSystem, solve_columns
-from buttress.solvers.smooth.columns._kernel_columns import KernelSystem, solve_kernel_columns
+from buttress.solvers.smooth.columns._conjugate import FeatureSystem, solve_columns
+from buttress.solvers.smooth.columns._kernel_columns import run_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
-from buttress.solvers.smooth.columns._models import CurvedModels, copy_model, empty_models
+from buttress.solvers.smooth.columns._models import (
+    Batch,
+    Columns,
+    KernelSystem,
+    empty_models,
+    empty_room,
+)
+from buttress.solvers.smooth.columns._moves import (
+    CONVERGED,
+    DOUBTFUL,
+    DRIFT,
+    ERROR,
+    Limits,
+    new_moves,
+)
 from buttress.solvers.smooth.columns._refinement import Refined, Refinement, refine_columns
-from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.paths import in_pool
+from buttress.solvers.smooth.problems import Problems
 
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
 _COLUMN_SHARE = 1 / 4
@@ -34,41 +48,47 @@ _INTERPRETED = 1000
 _NOT_DIVIDED = 4000
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
+# Columns that a thread works on at a time: 128 and 512 take as long (26 classes of letter, 2000
+# rows), more need memory, and fewer make narrow products.
+_SEATS = 256
 
 
 class KernelColumns:
-    """Kernel form: the Gram matrix in single precision, and its leading part."""
+    """Kernel form: the Gram matrix in single precision, and its leading part.
+
+    Columns at the penalties `kept` keep their models, and lend them to those between.
+    """
 
     def __init__(
-        self,
-        geometry: Geometry,
-        Y: Array,
-        omega: Array,
-        lambdas: Array,
-        loss: Any,
-        fit_intercept: bool,
-        n_threads: int,
-        pool: ThreadPoolExecutor,
+        self, problems: Problems, kept: IntArray, n_threads: int, pool: ThreadPoolExecutor
     ) -> None:
+        Y, omega, lambdas = problems.Y, problems.omega, problems.lambdas
         self.size = n = Y.shape[1]
-        matrix = geometry.matrix.astype(np.float32)
-        slots = len(Y) * len(lambdas)
-        # Models, a triangle and a square for every column, take no more room than the Gram matrix.
+        columns, count = len(Y) * len(lambdas), len(lambdas)
+        seats = min(_SEATS, -(-columns // n_threads))
+        lent = len(Y) * len(kept)
+        slots = lent + n_threads * seats
+        matrix = problems.geometry.matrix.astype(np.float32)
+        # Models, a triangle and a square each, take no more room than the Gram matrix.
         rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
         with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
             low_rank = leading_part(matrix, min(n, rank))
         self.models = empty_models(low_rank, slots)
-        self.system = KernelSystem(
-            matrix,
-            low_rank,
-            self.models,
-            Y.astype(np.float32),
-            omega.astype(np.float32),
-            compiled_loss(loss),
-            fit_intercept,
-        )
-        self.geometry, self.targets, self.weights, self.loss = geometry, Y, omega, loss
-        self.lambdas = lambdas
+        single = Y.astype(np.float32), omega.astype(np.float32)
+        loss, fit_intercept = compiled_loss(problems.loss), problems.fit_intercept
+        self.system = KernelSystem(loss, matrix, low_rank, self.models, *single, fit_intercept)
+        self.problems, self.geometry = problems, problems.geometry
+        self.lambdas, self.kept = lambdas, kept
+        self.problem, self.lam = np.repeat(np.arange(len(Y)), count), np.tile(lambdas, len(Y))
+        slot = np.full((len(Y), count), -1)
+        slot[:, kept] = np.arange(lent).reshape(len(Y), -1)
+        self.slot = slot.reshape(-1)
+        self.slack, self.stuck = np.empty(columns), np.zeros(columns, dtype=bool)
+        self.moves = [
+            new_moves(columns, n, lent + thread * seats + np.arange(seats))
+            for thread in range(n_threads)
+        ]
+        self.rooms = [empty_room(low_rank, seats) for _ in range(n_threads)]
         self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
@@ -76,45 +96,60 @@ class KernelColumns:
         return coef
 
     def solve(
-        self,
-        problem: IntArray,
-        index: IntArray,
-        start: tuple[Array, Array, Array, Array],
-        tol: float,
-        certain_tol: float | None,
-    ) -> Columns:
-        """Solve columns from `start`: see `solve_kernel_columns`."""
-        slot = self._slots(problem, index)
-        shares = _shares(problem, self.n_threads)
+        self, columns: Columns, which: IntArray, tol: float, certain_tol: float | None
+    ) -> None:
+        """Solve the columns `which`, the hardest first, from where they are.
 
-        def run(part: int) -> Columns:
-            mine = shares[part]
-            found = solve_kernel_columns(
-                self.system,
-                slot[mine],
-                problem[mine],
-                self.lambdas[index[mine]],
-                (start[0][mine], start[1][mine], start[2][mine], start[3][mine]),
-                tol,
-                certain_tol,
-                max(40, int(_COLUMN_SHARE * self.size)),
-            )
-            return Columns(*found)
+        `certain_tol` is the tolerance of columns where the signs of held-out scores are settled;
+        None does not ask.
+        """
+        lender = np.full(len(self.lam), -1)
+        lender[which] = self._lenders(which)
+        limits = Limits(
+            tol,
+            certain_tol or 0.0,
+            certain_tol is not None,
+            max(40, int(_COLUMN_SHARE * self.size)),
+        )
+        at = columns.scores, columns.coef, columns.intercept
+        batch = Batch(self.problem, self.lam, self.slot, lender, self.slack, self.stuck, *at)
+        shares = _shares(self.problem[which], self.n_threads)
+
+        def run(thread: int) -> None:
+            queue, moves = which[shares[thread]], self.moves[thread]
+            moves.history[queue, DRIFT] = columns.drift[queue]
+            run_columns(self.system, batch, moves, self.rooms[thread], queue, limits)
+            columns.iterations[queue] += moves.iterations[queue]
+            columns.converged[queue] = moves.verdict[queue, CONVERGED]
+            columns.doubtful[queue] = moves.verdict[queue, DOUBTFUL]
+            columns.drift[queue] = moves.history[queue, DRIFT]
+            columns.error[queue] = moves.history[queue, ERROR]
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, len(shares))
-        return Columns(*_merged(parts, shares))
+            in_pool(self.pool, run, len(shares))
 
-    def _slots(self, problem: IntArray, index: IntArray) -> IntArray:
-        """Where the columns' models are; a column without one borrows that of its neighbour."""
-        slots = problem * len(self.lambdas) + index
-        _borrow_models(self.models, self.lambdas, slots)
-        return slots
+    def _lenders(self, which: IntArray) -> IntArray:
+        """The slots of models that columns without one borrow: of the nearest penalty.
+
+        None (-1) is near enough, or all that are may be renewed in the same solve, maybe by
+        another thread.
+        """
+        count, kept = len(self.lambdas), self.kept
+        problem, index = np.divmod(which, count)
+        logs = np.log(self.lambdas)
+        far = np.abs(logs[index, None] - logs[kept])
+        slots = self.slot.reshape(-1, count)[:, kept]
+        busy = np.zeros(len(self.lam), dtype=bool)
+        busy[which] = True
+        without = (self.models.level[slots] < 0) | busy.reshape(-1, count)[:, kept]
+        far[without[problem]] = np.inf
+        nearest = np.argmin(far, axis=1)
+        near = far[np.arange(len(which)), nearest] < np.log(_BORROWED)
+        return np.where(near, slots[problem, nearest], -1)
 
     def refine(
         self,
-        problem: IntArray,
-        index: IntArray,
+        which: IntArray,
         start: tuple[Array, Array],
         tol: Array,
         signs_only: BoolArray,
@@ -124,48 +159,71 @@ class KernelColumns:
 
         `pool` has the threads, once those that the columns were solved with have ended.
         """
-        slot = self._slots(problem, index)
         # With few rows it is the interpreter that is busy, and a second thread is in its way.
-        shares = _shares(problem, self.n_threads if self.size > _INTERPRETED else 1)
+        n_threads = self.n_threads if self.size > _INTERPRETED else 1
+        most = n_threads * len(self.moves[0].slot)
+        waves = [slice(first, first + most) for first in range(0, len(which), most)]
+        pieces = [
+            self._refine_at_once(
+                which[wave],
+                (start[0][wave], start[1][wave]),
+                tol[wave],
+                signs_only[wave],
+                n_threads,
+                pool or self.pool,
+            )
+            for wave in waves
+        ]
+        return Refined(*(np.concatenate(fields) for fields in zip(*pieces, strict=True)))
 
-        def run(part: int) -> Refined:
-            mine = shares[part]
+    def _refine_at_once(
+        self,
+        which: IntArray,
+        start: tuple[Array, Array],
+        tol: Array,
+        signs_only: BoolArray,
+        n_threads: int,
+        pool: ThreadPoolExecutor,
+    ) -> Refined:
+        """As `refine`, for no more columns than there are seats."""
+        lenders, shares = self._lenders(which), _shares(self.problem[which], n_threads)
+
+        def run(thread: int) -> Refined:
+            share, seats = shares[thread], self.moves[thread].slot
+            columns, slot = which[share], self.slot[which[share]]
+            without = slot < 0
+            slot[without] = seats[: len(slot)][without]
+            self.models.level[slot[without]] = -1
+            begin = self.models.level[slot] < 0
+            self.models.source[slot] = np.where(begin & (lenders[share] >= 0), lenders[share], slot)
+            problem = self.problem[columns]
             task = Refinement(
                 self.system,
                 self.geometry.matrix,
-                self.loss,
-                self.targets[problem[mine]],
-                self.weights[problem[mine]],
-                slot[mine],
-                problem[mine],
-                self.lambdas[index[mine]],
+                self.problems.loss,
+                self.problems.Y[problem],
+                self.problems.omega[problem],
+                slot,
+                problem,
+                self.lam[columns],
             )
-            near = start[0][mine].astype(np.float64), start[1][mine]
-            return refine_columns(task, near, tol[mine], signs_only[mine])
+            near = start[0][share].astype(np.float64), start[1][share]
+            return refine_columns(task, near, tol[share], signs_only[share])
 
         with one_blas_thread():
-            parts = in_pool(pool or self.pool, run, len(shares))
+            parts = in_pool(pool, run, len(shares))
         return Refined(*_merged(parts, shares))
 
 
 class FeatureColumns:
     """Feature form: the eigenbasis in single precision."""
 
-    def __init__(
-        self,
-        geometry: Geometry,
-        smallest: float,
-        weight: Array | None,
-        Y: Array,
-        omega: Array,
-        lambdas: Array,
-        loss: Any,
-        fit_intercept: bool,
-        n_threads: int,
-        pool: ThreadPoolExecutor,
-    ) -> None:
+    def __init__(self, problems: Problems, n_threads: int, pool: ThreadPoolExecutor) -> None:
+        Y, omega, weight = problems.Y, problems.omega, problems.weight
         v = np.ones(Y.shape[1]) if weight is None else weight
-        self.basis = geometry.eigenbasis(weight, smallest)
+        # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
+        smallest = 1e-4 * 2.0 * float(problems.lambdas[-1]) * np.sqrt(len(v))
+        self.basis = problems.geometry.eigenbasis(weight, smallest)
         self.size = len(self.basis.eigenvalues)
         self.system = FeatureSystem(
             np.ascontiguousarray(self.basis.features, dtype=np.float32),
@@ -175,10 +233,10 @@ class FeatureColumns:
             Y.astype(np.float32),
             omega.astype(np.float32),
             (omega / v).max(axis=1),
-            compiled_loss(loss),
-            fit_intercept,
+            compiled_loss(problems.loss),
+            problems.fit_intercept,
         )
-        self.lambdas = lambdas
+        self.lambdas = problems.lambdas
         self.n_threads, self.pool = n_threads, pool
 
     def in_geometry(self, coef: Array) -> Array:
@@ -186,61 +244,35 @@ class FeatureColumns:
         return self.basis.coefficients(coef)
 
     def solve(
-        self,
-        problem: IntArray,
-        index: IntArray,
-        start: tuple[Array, Array, Array, Array],
-        tol: float,
-        certain_tol: float | None,
-    ) -> Columns:
-        """Solve columns from `start`: weights and intercepts; the scores follow from them."""
+        self, columns: Columns, which: IntArray, tol: float, certain_tol: float | None
+    ) -> None:
+        """Solve the columns `which` from where they are: weights and intercepts count."""
+        problem, index = np.divmod(which, len(self.lambdas))
         shares = _shares(problem, self.n_threads)
 
-        def run(part: int) -> Columns:
-            mine = shares[part]
-            return solve_columns(
+        def run(thread: int) -> None:
+            share = shares[thread]
+            some = which[share]
+            solved = solve_columns(
                 self.system,
-                problem[mine],
-                self.lambdas[index[mine]],
-                (start[0][mine], start[1][mine]),
+                problem[share],
+                self.lambdas[index[share]],
+                (columns.coef[some], columns.intercept[some]),
                 tol,
                 max(40, int(_COLUMN_SHARE * len(self.system.W))),
             )
+            columns.coef[some], columns.intercept[some] = solved.coef, solved.intercept
+            columns.scores[some], columns.converged[some] = solved.scores, solved.converged
+            columns.iterations[some] += solved.iterations
 
         with one_blas_thread():
-            parts = in_pool(self.pool, run, len(shares))
-        return Columns(*_merged(parts, shares))
-
-
-def _borrow_models(models: CurvedModels, lambdas: Array, slots: IntArray) -> None:
-    """Let columns without a model use that of the nearest penalty, when it is near enough.
-
-    They get a copy where that model is renewed in the same solve, maybe by another thread.
-    """
-    logs = np.log(lambdas)
-    levels = models.level.reshape(-1, len(lambdas))
-    without = slots[models.level[slots] < 0]
-    problem, index = np.divmod(without, len(lambdas))
-    # How far the penalties of the same problem are that have a model.
-    far = np.abs(logs[index, None] - logs)
-    far[levels[problem] < 0] = np.inf
-    nearest = np.argmin(far, axis=1)
-    near = far[np.arange(len(without)), nearest] < np.log(_BORROWED)
-    models.source[without[near]] = (problem * len(lambdas) + nearest)[near]
-    renewed = np.zeros(len(models.source), dtype=bool)
-    renewed[slots] = True
-    lenders = models.source[slots]
-    for k in np.flatnonzero((lenders != slots) & renewed[lenders]):
-        copy_model(models, lenders[k], slots[k])
+            in_pool(self.pool, run, len(shares))
 
 
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
     """Which columns each thread takes: those of one problem in turn, for they are as much work."""
     order = np.argsort(problem, kind="stable")
-    ordered = problem[order]
-    turn = np.empty_like(problem)
-    turn[order] = ordered + np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    shares = [np.flatnonzero(turn % n_threads == part) for part in range(n_threads)]
+    shares = [np.sort(order[thread::n_threads]) for thread in range(n_threads)]
     return [share for share in shares if len(share)]
 
 

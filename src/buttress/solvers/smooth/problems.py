@@ -1,0 +1,67 @@
+"""All problems of a fit, as the solvers of the smooth path are given them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from buttress._arrays import Array, BoolArray, IntArray
+from buttress.solvers.smooth.geometry import Geometry
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Binary problems on the same rows, each at the same penalties.
+
+    Attributes
+    ----------
+    geometry : Geometry
+        The rows.
+    Y, omega : arrays of shape (q, n)
+        Labels ±1, and weights that sum to one in every problem; a weight of zero holds the row
+        out of the problem, and it is predicted all the same.
+    lambdas : array of shape (L,)
+        Penalties on the geometry's scale, decreasing.
+    loss : LeakyHockeyStick or any smooth loss
+    answers : array of shape (q,)
+        Problems of which only the answer at the rows without weight is needed have a number: of
+        its own where a sign answers, one for all those of which the largest score does. The
+        others have -1.
+    weight : array of shape (n,), optional
+        Row weights of which every row of `omega` is a multiple or zero.
+    fit_intercept : bool
+    tol : float
+        Newton: on the largest error of a row's slope against its coefficient.
+    max_iter : int
+    """
+
+    geometry: Geometry
+    Y: Array
+    omega: Array
+    lambdas: Array
+    loss: Any
+    answers: IntArray
+    weight: Array | None
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+
+    @cached_property
+    def _companions(self) -> IntArray:
+        """How many problems answer together with each."""
+        _, place, size = np.unique(self.answers, return_inverse=True, return_counts=True)
+        return np.asarray(size[place])
+
+    @property
+    def signs_only(self) -> BoolArray:
+        """Problems of which only the signs of held-out scores are needed."""
+        return np.asarray((self.answers >= 0) & (self._companions == 1))
+
+    @property
+    def rivals(self) -> list[IntArray]:
+        """Sets of problems of which it is needed which has the largest held-out score."""
+        together = (self.answers >= 0) & (self._companions > 1)
+        return [np.flatnonzero(self.answers == each) for each in np.unique(self.answers[together])]
