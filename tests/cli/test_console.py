@@ -49,6 +49,7 @@ def test_a_warning_is_shown_once_in_one_line(capsys, monkeypatch):
     for text in ("first\nsecond", "first second"):
         _console.warn_in_one_line(text, UserWarning, "f.py", 1)
     _console.warn_in_one_line("old", DeprecationWarning, "f.py", 1)
+    _console.warn_in_one_line("The scores agree with every label, so", UserWarning, "f.py", 1)
     assert capsys.readouterr().err == "buttress: warning: first second\n"
 
 

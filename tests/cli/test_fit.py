@@ -62,6 +62,26 @@ def test_every_model_says_how_many_labels_seem_wrong_and_the_report_says_the_sam
     assert f"{said[1]} % of class {said[2]} ({said[3]} % – " in text
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{i},{j},{small}", "the class no has 6 rows, and 10 are needed"),
+        ("1,2,{third}", "the models say the same of every row"),
+    ],
+)
+def test_a_report_is_written_where_labels_cannot_be_judged(tmp_path, capsys, line, reason):
+    data, page = tmp_path / "d.csv", tmp_path / "r.html"
+    rows = [
+        line.format(i=i, j=(7 * i) % 5, small="no" if i < 6 else "yes", third="yn"[i % 3 > 0])
+        for i in range(60)
+    ]
+    data.write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    words = ["fit", data, "-t", "y", "-o", tmp_path / "m.skops", "--model", "leaky"]
+    assert main([str(word) for word in (*words, "--report", page)]) == 0
+    assert "labels that seem wrong" not in capsys.readouterr().out
+    assert f"The labels were not judged: {reason}." in page.read_text()
+
+
 def test_an_abstaining_model_says_what_it_leaves_unanswered(folder, tmp_path, capsys):
     words = ["fit", folder / "rare.csv", "-t", "y", "-o", tmp_path / "m.skops", "--model", "reject"]
     assert main([str(word) for word in (*words, "--d", 0.1)]) == 0

@@ -126,6 +126,8 @@ def plain(value: Any) -> Any:
 
 
 _seen: set[str] = set()
+# Said to whoever may have trained on the rows that are judged; commands always hold them out.
+_NOT_FOR_COMMANDS = "The scores agree with every label"
 
 
 def warn_in_one_line(
@@ -139,6 +141,8 @@ def warn_in_one_line(
     """Show a warning once, as one line on the standard error stream."""
     text = " ".join(str(message).split())
     if text in _seen or issubclass(category, (DeprecationWarning, FutureWarning)):
+        return
+    if text.startswith(_NOT_FOR_COMMANDS):
         return
     _seen.add(text)
     typer.echo(f"buttress: warning: {text}", err=True)

@@ -106,6 +106,7 @@ def run_fit(options: FitOptions) -> None:
         kinds = _kinds(options.model, costed, options.approximation, weights is not None)
         say.say(describe(options.data, read))
         chosen = _choose(options, read, kinds, measure, weights, budget, say)
+        _save(chosen, options, read, measure)  # what follows only tells of it
         print_comparison(say, chosen, measure)
         score = score_on_true_labels(chosen.judged, measure)
         wrong = wrong_label_shares(score)
@@ -115,7 +116,6 @@ def run_fit(options: FitOptions) -> None:
             before = options.read(options.data)
             changes = _before_and_after(chosen, read, before, options.seed)
             say.say("\n".join(changes["sentences"]))
-        _save(chosen, options, read, measure)
         say.say(f"wrote {options.out} ({options.out.stat().st_size} bytes)")
         if options.report is not None:
             from buttress.report import write_report

@@ -24,9 +24,9 @@ from buttress.report.environment import versions
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.refused import refusals_section
-from buttress.report.sections import ClassTable, Coverage, Report
+from buttress.report.sections import ClassTable, Coverage, Report, Suspects
 from buttress.report.suspected import suspects_section
-from buttress.report.truth import true_labels_section
+from buttress.report.truth import silent_on_noise, true_labels_section
 from buttress.tables import Table
 from buttress.tables.automatic import Chosen
 
@@ -67,11 +67,18 @@ def fit_report(
     rows = found.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
-    with one_blas_thread():  # threads take folds
-        judged_labels = _ramp_of(found, encoded, labels[rows], request).suspects(
-            encoded, labels[rows], cv=folds
-        )
-    suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
+    suspects, flagged = None, np.zeros(len(rows), dtype=bool)
+    silent = silent_on_noise(labels[rows], None if on_true_labels else judged.scores)
+    judged_labels = None
+    if not silent:
+        try:
+            with one_blas_thread():  # threads take folds
+                ramp = _ramp_of(found, encoded, labels[rows], request)
+                judged_labels = ramp.suspects(encoded, labels[rows], cv=folds)
+        except ValueError as error:  # of scores that are constant: no reason for no report
+            silent = str(error).rstrip(".")
+    if judged_labels is not None:
+        suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
     points = np.arange(len(rows))
     if len(points) > _MOST_POINTS:
         rng = np.random.default_rng(request.seed)
@@ -81,8 +88,7 @@ def fit_report(
         title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
             *_summary(chosen, measure, len(labels)),
-            f"{len(suspects.rows) or 'None'} of the {len(rows)} labels looked at "
-            f"{'stands' if len(suspects.rows) < 2 else 'stand'} out as wrong.",
+            _on_suspects(suspects, silent),
         ],
         health=data_health(table, labels),
         comparison=comparison_section(found.judged, measure, chosen.kind, how),
@@ -114,6 +120,16 @@ def fit_report(
             answered=Answered(judged.true, judged.answers, judged.rejected),
             noise=judged_labels,
         ),
+    )
+
+
+def _on_suspects(suspects: Suspects | None, silent: str) -> str:
+    if suspects is None:
+        return f"The labels were not judged: {silent}."
+    n_listed = len(suspects.rows)
+    return (
+        f"{n_listed or 'None'} of the {suspects.n_rows} labels looked at "
+        f"{'stands' if n_listed < 2 else 'stand'} out as wrong."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,17 @@ _CARRIED = {
 }
 
 
+def silent_on_noise(labels: NDArray[Any], scores: Array | None = None) -> str:
+    """Why labels, or models with these scores, say nothing of label noise; empty if they do."""
+    classes, counts = np.unique(labels, return_counts=True)
+    if counts.min() < FEWEST_ROWS:
+        rare = classes[counts.argmin()]
+        return f"the class {rare!s} has {counts.min()} rows, and {FEWEST_ROWS} are needed"
+    if scores is not None and np.ptp(scores) <= 1e-12 * np.abs(scores).max():
+        return "the models say the same of every row"
+    return ""
+
+
 def score_on_true_labels(judged: Judged, measure: Measure) -> CleanScore | None:
     """What held-out answers say of true labels: their score, and how many labels are wrong.
 
@@ -36,22 +46,19 @@ def score_on_true_labels(judged: Judged, measure: Measure) -> CleanScore | None:
     Returns
     -------
     CleanScore or None
-        None when a class has too few rows for an estimate of its noise.
+        None when the rows say nothing of noise; see `silent_on_noise`.
     """
-    if np.unique(judged.true, return_counts=True)[1].min() < FEWEST_ROWS:
+    if silent_on_noise(judged.true, judged.scores):
         return None
     replay = _Replay(np.asarray(judged.scores), judged.answers, judged.rejected)
-    with warnings.catch_warnings():
-        # That scores agree with every label is no sign of cheating: these rows were held out.
-        warnings.filterwarnings("ignore", "The scores agree with every label")
-        return clean_score(
-            replay,
-            np.arange(len(judged.true))[:, None],
-            judged.true,
-            metric=_CARRIED.get(measure.name, "accuracy"),
-            d=measure.d,
-            random_state=0,
-        )
+    return clean_score(
+        replay,
+        np.arange(len(judged.true))[:, None],
+        judged.true,
+        metric=_CARRIED.get(measure.name, "accuracy"),
+        d=measure.d,
+        random_state=0,
+    )
 
 
 def wrong_label_shares(score: CleanScore | None) -> dict[str, Interval]:
