@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 from _common import RESULTS, report, seconds
 from buttress import DoubleRampClassifier, RampClassifier
-from buttress.solvers.hinge.ramp import solve_ramp
+from buttress.solvers.hinge.ramp import RampTerms, solve_ramp
 
 TOL = 1e-3
 GAMMA = 0.05
@@ -42,8 +42,8 @@ def compare(n: int, C: float, repeats: int) -> dict[str, Any]:
     K = rbf_kernel(X, gamma=GAMMA)
     options = {"C": C, "tol": TOL, "cache_size": 1000}
     svc, theirs = seconds(lambda: SVC(kernel="precomputed", **options).fit(K, y), repeats)
-    svm, ours = seconds(lambda: solve_ramp(K, sign, C=C, s=-np.inf, tol=TOL), repeats)
-    tight, _ = seconds(lambda: solve_ramp(K, sign, C=C, s=-np.inf, tol=1e-8), repeats)
+    svm, ours = seconds(lambda: solve_ramp(K, sign, RampTerms(s=-np.inf), C=C, tol=TOL), repeats)
+    tight, _ = seconds(lambda: solve_ramp(K, sign, RampTerms(s=-np.inf), C=C, tol=1e-8), repeats)
     svc_rbf, _ = seconds(lambda: SVC(gamma=GAMMA, **options).fit(X, y), repeats)
     options["gamma"] = GAMMA
     svm_rbf, _ = seconds(lambda: RampClassifier(s=-np.inf, **options).fit(X, y), repeats)

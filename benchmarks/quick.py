@@ -168,16 +168,16 @@ def main() -> None:
     known = json.loads(BASELINE.read_text())["ratios"] if BASELINE.exists() else {}
     table = []
     for job, yardstick, ours, theirs in pairs():
-        found, took = ratio(ours, theirs, options.seconds)
+        measured, took = ratio(ours, theirs, options.seconds)
         before = known.get(job)
         table.append(
             {
                 "job": job,
                 "processor [s]": took,
                 "yardstick": yardstick,
-                "ratio": found,
+                "ratio": measured,
                 "stored": before,
-                "change": "" if before is None else f"{found / before - 1.0:+.0%}",
+                "change": "" if before is None else f"{measured / before - 1.0:+.0%}",
             }
         )
     report("quick", table)

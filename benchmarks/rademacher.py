@@ -203,16 +203,16 @@ def selector(quick: bool) -> list[dict]:
         bunch = load_dataset(name)
         X, y = np.asarray(bunch.X, dtype=float), np.asarray(bunch.y)
         splits = StratifiedShuffleSplit(2 if quick else 5, test_size=1 / 3, random_state=0)
-        found: dict[str, list[tuple[float, float]]] = {key: [] for key in candidates()}
+        runs: dict[str, list[tuple[float, float]]] = {key: [] for key in candidates()}
         for train, test in splits.split(X, y):
             scaler = StandardScaler().fit(X[train])
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
             for key, model in candidates().items():
                 (_, fitted), cpu = with_cpu(lambda m=model, A=A, t=y[train]: m.fit(A, t))
-                found[key].append((1.0 - fitted.score(B, y[test]), cpu))
+                runs[key].append((1.0 - fitted.score(B, y[test]), cpu))
         row = {"data": name, "rows": len(y)}
-        row |= {f"error % {key}": 100 * float(np.mean(v, axis=0)[0]) for key, v in found.items()}
-        row |= {f"CPU s {key}": float(np.mean(v, axis=0)[1]) for key, v in found.items()}
+        row |= {f"error % {key}": 100 * float(np.mean(v, axis=0)[0]) for key, v in runs.items()}
+        row |= {f"CPU s {key}": float(np.mean(v, axis=0)[1]) for key, v in runs.items()}
         rows.append(row)
     return rows
 

@@ -1,9 +1,10 @@
-"""What the map promises: a reject rule and a metric of one's own are one file each."""
+"""What the map promises: a loss, a reject rule and a metric of one's own are one file each."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -18,6 +20,48 @@ from sklearn.utils.estimator_checks import check_estimator
 import buttress
 
 X, Y = make_moons(150, noise=0.3, random_state=0)
+
+# The logistic loss of the margin: formulas for arrays, and at one margin for compiled loops.
+LOSS = """
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+
+class SoftMarginScalars(NamedTuple):
+    steep: float
+
+    def value(self, u):
+        return np.log1p(np.exp(-self.steep * u)) / self.steep
+
+    def slopes(self, u):
+        share = 1.0 / (1.0 + np.exp(self.steep * u))
+        return share, self.steep * share * (1.0 - share)
+
+
+@dataclass(frozen=True)
+class SoftMargin:
+    steep: float = 1.0
+
+    @property
+    def curvature_bound(self):
+        return 0.25 * self.steep
+
+    @property
+    def scalars(self):
+        return SoftMarginScalars(self.steep)
+
+    def value(self, u):
+        return np.logaddexp(0.0, -self.steep * u) / self.steep
+
+    def derivative(self, u):
+        return -1.0 / (1.0 + np.exp(self.steep * u))
+
+    def curvature(self, u):
+        share = -self.derivative(u)
+        return self.steep * share * (1.0 - share)
+"""
 
 # A support vector machine that gives no answer within half a margin of its boundary.
 REJECT_RULE = """
@@ -111,10 +155,29 @@ def rule(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     del sys.modules["margin_band"]
 
 
+@pytest.fixture
+def loss(tmp_path: Path) -> Iterator[Any]:
+    module = imported(tmp_path, "soft_margin", LOSS)
+    yield module.SoftMargin(1.0)
+    del sys.modules["soft_margin"]
+
+
 @pytest.fixture(scope="module")
 def metric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     yield imported(tmp_path_factory.mktemp("metric"), "selective", METRIC)
     del sys.modules["selective"]
+
+
+def test_a_loss_takes_the_compiled_path_to_its_minimum(loss: Any) -> None:
+    alpha = 0.02
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no word about a loss that is called from Python
+        model = buttress.LeakyHockeyStickClassifierCV(
+            loss=loss, kernel="linear", alphas=[alpha], cv=2
+        ).fit(X, Y)
+    # mean loss + alpha |w|^2 is scikit-learn's problem with C = 1 / (2 n alpha)
+    rival = LogisticRegression(C=1.0 / (2 * len(Y) * alpha), tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(X), rival.decision_function(X), atol=1e-5)
 
 
 def test_a_reject_rule_is_its_formula(rule: Any) -> None:

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,6 +49,19 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     pass
     """
     return _controller().limit(limits=1)  # type: ignore[no-any-return]
+
+
+def limited_threads(count: int | None) -> AbstractContextManager[Any]:
+    """A context in which BLAS and OpenMP use `count` threads at most; None leaves them as they are.
+
+    For work that others do: fits of any estimator, in processes or one after another.
+
+    Examples
+    --------
+    >>> with limited_threads(1):
+    ...     pass
+    """
+    return threadpool_limits(limits=count)  # type: ignore[no-any-return]
 
 
 def blas_threads_for(n_rows: int) -> AbstractContextManager[Any]:

@@ -14,9 +14,10 @@ def did_you_mean(name: str, names: Iterable[Any]) -> str:
     --------
     >>> did_you_mean("lable", ["age", "label"])
     "; did you mean 'label'?"
-    >>> did_you_mean("sex", ["age", "label"])
-    ''
+    >>> did_you_mean("sex", ["age", "label"]), did_you_mean("--out", ["--quiet"])
+    ('', '')
     """
-    known = {str(each).casefold(): str(each) for each in names}
-    near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
+    # The dashes of options say nothing: --out is not near --quiet.
+    known = {str(each).casefold().lstrip("-"): str(each) for each in names}
+    near = difflib.get_close_matches(name.casefold().lstrip("-"), known, n=1, cutoff=0.6)
     return f"; did you mean {known[near[0]]!r}?" if near else ""

@@ -312,6 +312,33 @@ def test_a_conic_solver_finds_the_same_machine(machine, costs):
     assert np.array_equal(model.reject(X), (scores >= low) & (scores <= high))
 
 
+@pytest.mark.parametrize("costs", [*MATRICES[:3], [[0, 2, 0.3], [3, 0, 0.9]]])
+def test_a_conic_solver_cannot_improve_on_the_double_ramp(costs):
+    """The convex bound that touches the objective at the machine has its minimum there."""
+    cvxpy = pytest.importorskip("cvxpy")
+    X, y = make_moons(40, noise=0.4, random_state=3)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=40)
+    mu = 0.8
+    model = DoubleRampClassifier(costs=costs, C=2.0, gamma=0.7, mu=mu).fit(X, y, weight)
+    K = np.exp(-0.7 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    root = np.linalg.cholesky(K + 1e-12 * np.eye(40))
+    v, b, rho = cvxpy.Variable(40), cvxpy.Variable(), cvxpy.Variable()
+    sign, matrix = 2.0 * y - 1.0, np.array(costs, dtype=float)
+    error = matrix[y, 1 - y] - matrix[y, y]
+    refusal = matrix[y, 2] - matrix[y, y]
+    loss = 0.0
+    for share, side in ((refusal, -1.0), (error - refusal, 1.0)):
+        margin = cvxpy.multiply(sign, root @ v + b) + side * rho
+        reached = sign * model.decision_function(X) + side * model.rho_
+        # minus [-mu^2 - t]_+ lies below its tangent, which is mu^2 + t left of the kink
+        tangent = cvxpy.multiply((reached < -(mu**2)).astype(float), mu**2 + margin)
+        loss += cvxpy.sum(cvxpy.multiply(weight * share, cvxpy.pos(mu - margin) + tangent)) / mu
+    problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(v) + 2.0 * loss))
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert model.objective_ == pytest.approx(problem.value, rel=1e-8)
+    assert model.rho_ == pytest.approx(float(rho.value), abs=1e-5)
+
+
 @pytest.mark.parametrize("machine", CONVEX)
 def test_convex_machines_with_equal_costs_are_those_of_d(machine):
     X, y = make_moons(80, noise=0.3, random_state=0)

@@ -17,7 +17,7 @@ from buttress.classifiers import DoubleRampClassifier, RampClassifier
 from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.losses import DoubleRamp
 from buttress.metrics import reject_scorer
-from buttress.solvers.hinge.reject import solve_double_ramp
+from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_dual_variables_behave_as_in_table_2():
     y = np.where(y == 1, 1.0, -1.0)
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
     C, d, mu = 5.0, 0.15, 0.6
-    found = solve_double_ramp(K, y, C=C, d=d, mu=mu, tol=1e-11)
+    found = solve_double_ramp(K, y, DoubleRampTerms(d=d, mu=mu), C=C, tol=1e-11)
     t = y * (found.g + found.b)
     both = 0
     for gamma, beta, cost, side in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -46,6 +47,19 @@ def test_one_model_without_a_report_says_how_good_it_is(folder, tmp_path, capsys
     assert "95 % interval" in out
     assert "labels that seem wrong" in out
     assert out.index("about") < out.index("error")  # the estimate comes first
+
+
+def test_every_model_says_how_many_labels_seem_wrong_and_the_report_says_the_same(
+    folder, tmp_path, capsys
+):
+    page = tmp_path / "r.html"
+    words = ["fit", folder / "rare.csv", "-t", "y", "-o", tmp_path / "m.skops", "--model", "leaky"]
+    assert main([str(word) for word in (*words, "--report", page, "--folds", 3)]) == 0
+    out = capsys.readouterr().out
+    said = re.search(r"labels that seem wrong: ([\d.]+) % of class (\w+) \(([\d.]+) – ", out)
+    assert said
+    text = page.read_text().replace("\u00a0", " ")
+    assert f"{said[1]} % of class {said[2]} ({said[3]} % – " in text
 
 
 def test_an_abstaining_model_says_what_it_leaves_unanswered(folder, tmp_path, capsys):

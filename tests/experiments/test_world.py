@@ -15,10 +15,10 @@ def test_errors_and_risks_are_those_of_a_large_sample():
     random = np.random.default_rng(0)
     rows = here.sample(400_000, random)
     f = np.cos(5 * here.points)
-    seen = np.average(rows.label * f[rows.place] <= 0, weights=rows.weight)
+    seen = np.average(rows.label * f[rows.point] <= 0, weights=rows.weight)
     assert here.error(f) == pytest.approx(seen, abs=4e-3)
     loss = Ramp(s=-1.0)
-    mean = np.average(loss.value(rows.label * f[rows.place]), weights=rows.weight)
+    mean = np.average(loss.value(rows.label * f[rows.point]), weights=rows.weight)
     assert here.risk(loss, f) == pytest.approx(mean, abs=4e-3)
     assert here.bayes_error == pytest.approx(here.error(here.eta - 0.5))
     assert rows.weight.sum() == 400_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from buttress.model_selection.cost_model import Size
 from buttress.model_selection.judging import judge, plain_rows
 from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import Planner
-from buttress.model_selection.racing import race
+from buttress.model_selection.racing import RaceRules, race
 from buttress.tables import _last_fit
 from buttress.tables.automatic import choose_model
 from buttress.tables.table import Table
@@ -125,9 +126,8 @@ def run(moons, kinds, **options):
     told = []
     known = plan(len(y), speed=0.01)
     known.observe = lambda kind, rows, seconds: None  # however busy the machine is
-    given = {"planner": known, "request": Request(folds=3)}
-    given |= {"measure": Measure(), "folds": 3, "jobs": 1, "say": told.append}
-    return race(kinds, plain_rows(X), y, **(given | options)), told
+    rules = RaceRules(known, request=Request(folds=3), jobs=1, say=told.append)
+    return race(kinds, plain_rows(X), y, replace(rules, **options)), told
 
 
 def test_a_late_search_keeps_the_parameters_of_the_sample_before(moons, monkeypatch):
@@ -182,8 +182,10 @@ def table_of(moons):
 def chosen(moons, kind, **options):
     table, y = table_of(moons)
     told = []
-    given = {"planner": plan(len(y)), "jobs": 1, "say": told.append, "yardstick": False}
-    return choose_model(table, y, [kind], **(given | options)), told
+    of_rules = {field.name for field in fields(RaceRules)} & set(options)
+    rules = RaceRules(plan(len(y)), jobs=1, say=told.append, yardstick=False)
+    rules = replace(rules, **{name: options.pop(name) for name in of_rules})
+    return choose_model(table, y, [kind], rules, **options), told
 
 
 def test_without_time_for_a_fit_the_model_of_the_comparison_is_kept(moons, monkeypatch):

@@ -22,7 +22,7 @@ from buttress import PARampClassifier
 from buttress.metrics import reject_risk
 from buttress.model_selection import Judged, Measure, judge
 from buttress.model_selection.candidates import Request, make_candidate, settled
-from buttress.model_selection.judging import plain_rows, together
+from buttress.model_selection.judging import Dropping, plain_rows, together
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_candidates_that_cannot_win_are_dropped_and_yardsticks_are_not(data, fol
     worst = DummyClassifier(strategy="constant", constant="no")
     models = {"good": SVC(), "bad": worst, "yardstick": worst}
     found = judge(
-        models, plain_rows(X), y, folds, measure=Measure(), protected=["yardstick"], jobs=1
+        models, plain_rows(X), y, folds, dropping=Dropping(Measure(), ("yardstick",)), jobs=1
     )
     good, bad, yardstick = found
     assert not good.dropped
@@ -91,7 +91,8 @@ def test_threads_change_neither_who_is_dropped_nor_after_how_many_folds(data, fo
     worst = DummyClassifier(strategy="constant", constant="no")
     models = {"bad": worst, "good": SVC(), "worse": worst, "poor": SVC(C=1e-3)}
     alone, beside = (
-        judge(models, plain_rows(X), y, folds, measure=Measure(), jobs=jobs) for jobs in (1, 2)
+        judge(models, plain_rows(X), y, folds, dropping=Dropping(Measure()), jobs=jobs)
+        for jobs in (1, 2)
     )
     for one, other in zip(alone, beside, strict=True):
         assert (one.kind, one.dropped) == (other.kind, other.dropped)
@@ -120,14 +121,14 @@ def test_a_race_fits_the_next_fold_while_the_last_fit_of_one_runs(data, folds):
     X, y = data
     # three fits a fold in two threads: the third of one fold meets the first of the next
     models = {"a": Waiting(), "b": Waiting(), "c": Waiting()}
-    found = judge(models, plain_rows(X), y, folds[:4], measure=Measure(), jobs=2)
+    found = judge(models, plain_rows(X), y, folds[:4], dropping=Dropping(Measure()), jobs=2)
     assert [len(each.rows) for each in found] == 3 * [sum(len(test) for _, test in folds[:4])]
 
 
 def test_equal_candidates_all_run_to_the_end(data, folds):
     X, y = data
     models = {"one": SVC(), "same": SVC(), "alike": SVC(C=1.5)}
-    found = judge(models, plain_rows(X), y, folds, measure=Measure(), jobs=1)
+    found = judge(models, plain_rows(X), y, folds, dropping=Dropping(Measure()), jobs=1)
     assert [each.dropped for each in found] == ["", "", ""]
 
 

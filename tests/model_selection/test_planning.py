@@ -16,7 +16,7 @@ from buttress.model_selection.cost_model import (
 )
 from buttress.model_selection.judging import plain_rows
 from buttress.model_selection.planning import Planner, available_threads, spoken
-from buttress.model_selection.racing import race, sample_rows
+from buttress.model_selection.racing import RaceRules, race, sample_rows
 from buttress.tables import Table
 from buttress.tables.automatic import choose_model, encoded_width
 
@@ -141,12 +141,7 @@ def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
         ["leaky", "online"],
         encode,
         y,
-        request=Request(folds=3),
-        measure=Measure(),
-        planner=planner(len(y), folds=3),
-        folds=3,
-        jobs=1,
-        say=told.append,
+        RaceRules(planner(len(y), folds=3), request=Request(folds=3), jobs=1, say=told.append),
     )
     assert found.winner(Measure()) == "leaky"
     assert "dropped after 100 rows" in found.of("online").dropped
@@ -159,9 +154,10 @@ def test_the_hopeless_drop_out_on_the_first_sample(moons, monkeypatch):
 def test_every_fold_is_tuned_when_there_is_time(moons, monkeypatch):
     X, y = moons
     monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
-    options = {"request": Request(folds=3), "measure": Measure(), "folds": 3, "jobs": 1}
-    long = race(["leaky"], plain_rows(X), y, planner=planner(len(y)), **options)
-    short = race(["leaky"], plain_rows(X), y, planner=planner(len(y), speed=1e4), **options)
+    options = {"request": Request(folds=3), "jobs": 1}
+    slow = planner(len(y), folds=3, speed=1e4)
+    long = race(["leaky"], plain_rows(X), y, RaceRules(planner(len(y), folds=3), **options))
+    short = race(["leaky"], plain_rows(X), y, RaceRules(slow, **options))
     assert long.tuned_in_folds
     assert not short.tuned_in_folds
     assert len(short.rows) == len(y)
@@ -169,7 +165,7 @@ def test_every_fold_is_tuned_when_there_is_time(moons, monkeypatch):
 
 def test_whether_folds_are_tuned_is_decided_by_what_the_search_took(moons, monkeypatch):
     X, y = moons
-    options = {"request": Request(folds=3), "measure": Measure(), "folds": 3, "jobs": 1}
+    options = {"request": Request(folds=3), "jobs": 1}
     seen = Planner.observe
     for took, tuned in ((1e-3, True), (1e3, False)):
         with monkeypatch.context() as patch:
@@ -177,8 +173,8 @@ def test_whether_folds_are_tuned_is_decided_by_what_the_search_took(moons, monke
                 Planner, "observe", lambda self, kind, rows, _, s=took: seen(self, kind, rows, s)
             )
             # whatever was expected before: that there is no time, and that there is
-            plan = planner(len(y), speed=1e4 if tuned else 1e-3)
-            found = race(["leaky"], plain_rows(X), y, planner=plan, **options)
+            plan = planner(len(y), folds=3, speed=1e4 if tuned else 1e-3)
+            found = race(["leaky"], plain_rows(X), y, RaceRules(plan, **options))
         assert found.tuned_in_folds is tuned
 
 
@@ -190,7 +186,7 @@ def test_a_large_table_gets_landmarks_and_an_error_of_rows_held_out(moons, monke
     monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 80)
     table = Table({"a": X[:, 0], "b": X[:, 1]})
     for kind in ("leaky", "ramp"):
-        found = choose_model(table, y, [kind], planner=planner(len(y), folds=3), jobs=1)
+        found = choose_model(table, y, [kind], RaceRules(planner(len(y), folds=3), jobs=1))
         assert len(found.race.rows) == 80
         assert found.final.components is not None
         assert found.model.estimator_.approximation_ == "nystroem"
@@ -203,7 +199,8 @@ def test_a_learner_of_one_pass_sees_more_rows_in_random_order(moons, monkeypatch
     order = np.argsort(y, kind="stable")
     monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 80)
     table = Table({"a": X[order, 0], "b": X[order, 1]})
-    found = choose_model(table, y[order], ["online"], planner=planner(len(y), folds=3), jobs=1)
+    rules = RaceRules(planner(len(y), folds=3), jobs=1)
+    found = choose_model(table, y[order], ["online"], rules)
     assert found.model.estimator_.n_seen_ == len(y)
     assert (found.model.predict(table) == y[order]).mean() > 0.75
 
@@ -212,9 +209,8 @@ def test_the_wanted_coverage_is_kept(moons):
     X, y = moons
     table = Table({"a": X[:, 0], "b": X[:, 1]})
     request = Request(folds=3, target_coverage=0.6)
-    found = choose_model(
-        table, y, ["reject"], planner=planner(len(y), folds=3), request=request, jobs=1
-    )
+    rules = RaceRules(planner(len(y), folds=3), request=request, jobs=1)
+    found = choose_model(table, y, ["reject"], rules)
     assert found.model.estimator_.target_coverage == 0.6
     assert 0.5 < 1 - found.model.reject(table).mean() < 0.8
     assert 0.45 < found.judged.coverage < 0.85
@@ -225,7 +221,7 @@ def test_a_lead_that_may_be_chance_is_called_so(moons, monkeypatch):
     monkeypatch.setattr(Planner, "observe", lambda *arguments: None)
     table = Table({"a": X[:, 0], "b": X[:, 1]})
     plan = planner(len(y), folds=3, speed=1e3)
-    found = choose_model(table, y, ["leaky", "ramp"], planner=plan, jobs=1)
+    found = choose_model(table, y, ["leaky", "ramp"], RaceRules(plan, jobs=1))
     best = found.race.of(found.kind)
     near = [
         each.title

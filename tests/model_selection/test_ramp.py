@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import buttress.model_selection.ramp as ramp_search
 from buttress import RampClassifier, RampClassifierCV
 from buttress.noise.core.class_noise import ClassNoise
-from buttress.solvers.hinge.ramp import solve_ramp
+from buttress.solvers.hinge.ramp import RampTerms, solve_ramp
 
 
 @parametrize_with_checks([RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas=None, cv=3)])
@@ -161,8 +161,10 @@ def test_a_warm_start_ends_where_a_cold_one_does(s, other):
     X = rng.normal(size=(80, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
-    cold = solve_ramp(K, y, C=2.0, s=s, tol=1e-10)
-    warm = solve_ramp(K, y, C=2.0, s=s, tol=1e-10, warm=solve_ramp(K, y, C=other, s=-0.5))
+    cold = solve_ramp(K, y, RampTerms(s=s), C=2.0, tol=1e-10)
+    warm = solve_ramp(
+        K, y, RampTerms(s=s), C=2.0, tol=1e-10, warm=solve_ramp(K, y, RampTerms(s=-0.5), C=other)
+    )
     np.testing.assert_allclose(warm.g + warm.b, cold.g + cold.b, atol=1e-7)
     np.testing.assert_array_equal(warm.clipped, cold.clipped)
     np.testing.assert_allclose(warm.objective_path, cold.objective_path, rtol=1e-9)

@@ -229,22 +229,3 @@ def test_classes_that_overlap_everywhere_are_not_all_held_for_wrong_labels():
     assert model.noise_.rates_[0] > 0.1  # the labels can be read as noisy too
     risk = reject_risk(y[300:], model.predict(X[300:]), model.reject(X[300:]), 0.05)
     assert risk < 0.1
-
-
-def test_half_of_the_belief_in_noise_that_spares_no_class_is_that_labels_are_right():
-    X, y = make_moons(300, noise=0.2, random_state=0)
-    rng = np.random.default_rng(1)
-    for given in (np.where(rng.random(300) < 0.1, 1 - y, y), np.where(rng.random(300) < 0.4, 0, y)):
-        model = NoiseAwareClassifier(LogisticRegression(), n_repeats=1, random_state=0)
-        model.fit(X, given)
-        noise, belief = model.noise_, model.belief_
-        rates = noise.transition_draws[:, [0, 1], [1, 0]]
-        both = rates.min(axis=1) >= 0.25 * rates.max(axis=1)
-        right = (belief.transition_draws == np.eye(2)).all(axis=(1, 2)).sum()
-        assert right == (both.sum() + 1) // 2
-        moved = (belief.coefficient_draws != noise.coefficient_draws).any(axis=1)
-        assert moved.sum() == right
-        assert not moved[~both].any()
-        believed = [belief.clean_proba(model._witnessed(X)), model.predict_proba(X)]
-        np.testing.assert_array_equal(*believed)
-        assert belief.rates_ == noise.rates_

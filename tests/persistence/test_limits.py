@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -53,6 +54,8 @@ INSIDE = [
     make_pipeline(PolynomialFeatures(), LogisticRegression()),
     make_pipeline(SelectKBest(f_classif, k=1), LogisticRegression()),
     make_pipeline(SplineTransformer(), LogisticRegression()),
+    make_pipeline(FeatureAgglomeration(2), LogisticRegression()),
+    make_pipeline(FeatureAgglomeration(2, pooling_func=np.max), LogisticRegression()),
 ]
 
 

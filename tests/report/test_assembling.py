@@ -22,8 +22,10 @@ from buttress.report import (
     render,
     true_labels_section,
 )
+from buttress.report.fitted import left_by_itself
+from buttress.report.truth import score_on_true_labels, wrong_label_shares
 from buttress.tables import Table
-from buttress.tables.automatic import choose_model
+from buttress.tables.automatic import RaceRules, choose_model
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +36,14 @@ def chosen():
     planner = Planner(Size(160, 2), 60, folds=3, speed=1e3, clock=lambda: 0.0)
     planner.tunes_in_folds = lambda kinds, rows: False
     request = Request(folds=3)
-    found = choose_model(table, labels, ["leaky", "ramp"], planner=planner, request=request, jobs=1)
+    rules = RaceRules(planner, request=request, jobs=1)
+    found = choose_model(table, labels, ["leaky", "ramp"], rules)
     return table, labels, found, request
+
+
+def asked(request, found):
+    score = score_on_true_labels(found.judged, Measure())
+    return {"measure": Measure(), "request": request, "folds": 3, "on_true_labels": score}
 
 
 def test_the_report_reuses_the_searches(chosen, monkeypatch):
@@ -45,7 +53,7 @@ def test_the_report_reuses_the_searches(chosen, monkeypatch):
         raise AssertionError("a report of these models needs no search")
 
     monkeypatch.setattr("buttress.report.fitted.make_candidate", never)
-    page = fit_report("a/b.csv", table, labels, found, measure=Measure(), request=request, folds=3)
+    page = fit_report("a/b.csv", table, labels, found, **asked(request, found))
     assert page.title.startswith("b.csv: ")
     assert page.path is not None
     assert page.comparison.names == ["leaky hockey stick", "ramp", "plain SVC"]
@@ -54,11 +62,30 @@ def test_the_report_reuses_the_searches(chosen, monkeypatch):
     assert "The saved model was fitted to all 160 rows with the exact kernel." in text
 
 
+def test_what_was_dropped_is_marked_and_said_once(chosen):
+    table, labels, found, request = chosen
+    late = "dropped after 1 of 3 folds"
+    judged = [
+        replace(each, dropped="" if each.kind == found.kind else late) for each in found.race.judged
+    ]
+    raced = replace(found, race=replace(found.race, judged=judged))
+    page = fit_report("b.csv", table, labels, raced, **asked(request, raced))
+    assert sum(name.endswith(" (dropped)") for name in page.comparison.names) == 2
+    assert page.comparison.how.count("Dropped after 1 of 3 folds") == 1
+
+
+def test_refusals_of_the_model_stand_beside_those_of_hindsight(chosen):
+    judged = chosen[2].judged
+    assert left_by_itself(judged) == ""
+    refused = np.arange(len(judged.rows)) < 7
+    assert "left 7 of 160 unanswered" in left_by_itself(replace(judged, rejected=refused))
+
+
 def test_without_a_ramp_one_is_searched_for_the_suspects(chosen):
     table, labels, found, request = chosen
     searches = {"leaky": found.race.searches["leaky"]}
     bare = replace(found, race=replace(found.race, searches=searches))
-    page = fit_report("b.csv", table, labels, bare, measure=Measure(), request=request, folds=3)
+    page = fit_report("b.csv", table, labels, bare, **asked(request, bare))
     assert page.suspects.n_rows == 160
 
 
@@ -66,7 +93,7 @@ def test_a_model_may_be_judged_on_rows_that_were_not_compared(chosen):
     table, labels, found, request = chosen
     assert len(found.judged.rows) == 160
     part = replace(found, race=replace(found.race, rows=np.arange(100)))
-    page = fit_report("b.csv", table, labels, part, measure=Measure(), request=request, folds=3)
+    page = fit_report("b.csv", table, labels, part, **asked(request, part))
     assert page.suspects.n_rows == 100
     assert sum(page.classes.rows) == 160
 
@@ -107,7 +134,7 @@ def test_true_labels_are_estimated_beside_those_given(name):
         "a", "A", np.arange(600), given, answers, np.abs(x) < 0.1, x, np.zeros(600, int), 1.0
     )
     measure = Measure(name)
-    found = true_labels_section(judged, measure)
+    found = true_labels_section(judged, measure, score_on_true_labels(judged, measure))
     truth = measure.value(replace(judged, true=true))
     assert found.given[0] == pytest.approx(measure.value(judged))
     assert found.estimated[1] <= truth <= found.estimated[2]
@@ -118,9 +145,14 @@ def test_true_labels_are_estimated_beside_those_given(name):
 
 def test_rankings_and_tiny_classes_are_not_carried_over(chosen):
     judged = chosen[2].judged
-    assert true_labels_section(judged, Measure("f1")) is None
+    f1 = Measure("f1")
+    score = score_on_true_labels(judged, f1)
+    assert true_labels_section(judged, f1, score) is None
+    assert set(wrong_label_shares(score)) == {"no", "yes"}  # which need no measure
     few = np.concatenate([np.flatnonzero(judged.true == "no"), [np.argmax(judged.true == "yes")]])
-    assert true_labels_section(judged.take(few), Measure()) is None
+    assert score_on_true_labels(judged.take(few), Measure()) is None
+    assert true_labels_section(judged.take(few), Measure(), None) is None
+    assert wrong_label_shares(None) == {}
 
 
 # -- the demonstration -------------------------------------------------------------------------

@@ -65,12 +65,12 @@ def test_shares_are_percentages_and_columns_are_explained():
             suspects=Suspects(["row", "chance wrong"], [[3, 0.934], [7, 0.5]], 20),
         )
     )
-    assert '<td class="number">93 %</td>' in page
+    assert '<td class="number">93\u00a0%</td>' in page  # no line ends before the sign
     assert "0.934" in page.split('id="data"')[1]  # the download keeps the number
     assert "share of wrong answers" in page
     assert "<dt>seconds</dt><dd>of all &lt;i&gt;fits&lt;/i&gt;</dd>" in page
-    assert "91.7 %" in page  # 110 of 120
-    assert "75.0 %" in page
+    assert "91.7\u00a0%" in page  # 110 of 120
+    assert "75.0\u00a0%" in page
 
 
 def test_nothing_points_outside_the_file(tmp_path):
@@ -93,7 +93,7 @@ def test_the_data_inside_the_page_are_json():
 
 def test_no_suspects_is_said_in_words():
     page = render(Report("t", suspects=Suspects(["row"], [], 10)))
-    assert "No row stands out." in page
+    assert "None of 10 rows." in page
     assert 'id="suspect-table"' not in page
 
 

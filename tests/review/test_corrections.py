@@ -111,6 +111,13 @@ def test_keys_of_a_column(data, tmp_path):
         apply_corrections(twice, [Correction("a", "1", "0", key_column="id")], twice, target="y")
 
 
+def test_blank_lines_and_lines_of_blanks_are_kept_and_no_rows(tmp_path):
+    source, goal = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("\ufeff\n  \nx;y\n1;a\n   \n\n2;b\n")
+    apply_corrections(source, [Correction("2", "b", "a")], goal, target="y")
+    assert goal.read_text() == "\ufeff\n  \nx;y\n1;a\n   \n\n2;a\n"
+
+
 def test_labels_are_compared_as_written(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,y\n5,1.0\n6,01\n7,1\n")

@@ -114,33 +114,36 @@ def test_wrong_use_is_one_line(planted, words, reason, capsys):
 def test_the_whole_loop(planted, tmp_path, monkeypatch, capsys, key):
     """Review on the page, export, apply: the table has its true labels."""
     folder, flipped, truth = planted
-    served = []
+    cookies = {}
+
+    def decide(app):
+        client = TestClient(app, base_url="http://127.0.0.1:8010")
+        client.post("/enter", data={"name": "ada"})
+        cookies.update(client.cookies)
+        for _ in range(160):
+            page = client.get("/").text
+            form = dict(re.findall(r'name="(item|request|second_look)" value="([^"]*)"', page))
+            if not form:
+                return
+            form["decision"] = f"change:{truth[int(form['item'])]}"
+            assert client.post("/decide", data=form).status_code == 200
+
+    def find_nothing_left(app):
+        client = TestClient(app, base_url="http://127.0.0.1:8010", cookies=cookies)
+        assert "Nothing is left" in client.get("/").text
+
+    visits = iter([decide, find_nothing_left])
     monkeypatch.setattr(
-        "buttress.serve.running.run_server", lambda app, *_, **__: served.append(app)
+        "buttress.serve.running.run_server", lambda app, *_, **__: next(visits)(app)
     )
     data, store = folder / "data.csv", tmp_path / "review.sqlite"
     words = ["review", data, "-t", "label", "--store", store, "--no-browser", *FAST, "--keep", "id"]
     words += ["--overlap", 0, "--every", 15 if key else 1000] + (["--key", key] if key else [])
     assert run(*words) == 0
-    client = TestClient(served[0], base_url="http://127.0.0.1:8010")
-    client.post("/enter", data={"name": "ada"})
-    for _ in range(160):
-        page = client.get("/").text
-        form = dict(re.findall(r'name="(item|request|second_look)" value="([^"]*)"', page))
-        if not form:
-            break
-        label = truth[int(form["item"])]
-        assert (
-            client.post("/decide", data=form | {"decision": f"change:{label}"}).status_code == 200
-        )
+    # the journals of the store are gone with the page
+    assert [path.name for path in tmp_path.glob("review.sqlite*")] == ["review.sqlite"]
     # started again, the review is where it was
     assert run(*words) == 0
-    assert (
-        "Nothing is left"
-        in TestClient(served[1], base_url="http://127.0.0.1:8010", cookies=client.cookies)
-        .get("/")
-        .text
-    )
     out, clean = tmp_path / "corrections.csv", tmp_path / "clean.csv"
     capsys.readouterr()
     assert run("review", data, "-t", "label", "--store", store, "--export", out) == 0

@@ -1,4 +1,4 @@
-"""Bounds as the notes state them, and the conditions of the consistency theorems."""
+"""Bounds as the papers state them, and the conditions of the consistency theorems."""
 
 from __future__ import annotations
 

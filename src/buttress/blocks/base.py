@@ -25,7 +25,7 @@ from buttress._threads import results_in_order
 Result = TypeVar("Result")
 
 # Rows of a block in memory: enough work for a thread, small against the data.
-_FEWEST_ROWS, _MOST_ROWS = 4_096, 32_768
+_FEWEST_BLOCK_ROWS, _MOST_BLOCK_ROWS = 4_096, 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class ArrayBlocks(LocalBlocks):
         if block_size is None:
             # Two blocks per thread, so that none is idle for long.
             share = -(-X.shape[0] // (2 * (n_threads or os.cpu_count() or 1)))
-            block_size = min(max(share, _FEWEST_ROWS), _MOST_ROWS)
+            block_size = min(max(share, _FEWEST_BLOCK_ROWS), _MOST_BLOCK_ROWS)
         self.block_size = block_size
         for name, column in (("y", self.y), ("weight", weight)):
             if column is not None and len(column) != X.shape[0]:
@@ -262,10 +262,10 @@ def working_dtype(dtype: Any) -> np.dtype[Any]:
 def total(results: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
     """The element-wise sum of tuples of arrays, in order."""
     first = next(results)
-    sums = [np.array(part, dtype=np.float64) for part in first]
+    sums = [np.array(summand, dtype=np.float64) for summand in first]
     for result in results:
-        for into, part in zip(sums, result, strict=True):
-            into += part
+        for into, summand in zip(sums, result, strict=True):
+            into += summand
     return tuple(sums)
 
 
@@ -274,17 +274,17 @@ def take_rows(source: BlockSource, rows: IntArray) -> Block:
     rows = np.asarray(rows)
     if len(rows) and not (rows[0] >= 0 and rows[-1] < source.n_rows):
         raise ValueError(f"row numbers must lie in [0, {source.n_rows}).")
-    parts = list(source.map(partial(_take, rows), rows=rows))
-    X = [part.X for part in parts]
-    y = [part.y for part in parts if part.y is not None]
-    weight = [part.weight for part in parts if part.weight is not None]
+    taken = list(source.map(partial(_take, rows), rows=rows))
+    X = [block.X for block in taken]
+    y = [block.y for block in taken if block.y is not None]
+    weight = [block.weight for block in taken if block.weight is not None]
     return Block(
         sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X),
         np.concatenate(y) if y else None,
         np.concatenate(weight) if weight else None,
         0,
         "sample",
-        parts[0].names,
+        taken[0].names,
         rows,
     )
 

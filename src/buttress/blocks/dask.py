@@ -19,7 +19,12 @@ from buttress._arrays import IntArray
 from buttress.blocks.base import Block, BlockSource, LocalBlocks, Result, working_dtype
 
 # What Dask's client raises when the other side is no longer there.
-_LOST = {"FutureCancelledError", "CancelledError", "CommClosedError", "FuturesCancelledError"}
+_LOST_ERRORS = {
+    "FutureCancelledError",
+    "CancelledError",
+    "CommClosedError",
+    "FuturesCancelledError",
+}
 # Sums are added in groups of this many on the workers before they travel further.
 _FAN_IN = 8
 
@@ -71,13 +76,13 @@ class DaskBlocks(BlockSource):
             self._n_features, sizes = X.n_features, np.diff([*X.starts, X.n_rows]).tolist()
             blocks = [dask.delayed(_call)(partial(X.read, i)) for i in range(len(sizes))]
         else:
-            parts, sizes = self._partitions(X, y, weight, columns)
+            chunks, sizes = self._partitions(X, y, weight, columns)
             starts = np.concatenate([[0], np.cumsum(sizes)])
             blocks = [
                 dask.delayed(_make_block)(
-                    part, int(start), f"chunk {i}", self.feature_names, self._dtype
+                    chunk, int(start), f"chunk {i}", self.feature_names, self._dtype
                 )
-                for i, (part, start) in enumerate(zip(parts, starts[:-1], strict=True))
+                for i, (chunk, start) in enumerate(zip(chunks, starts[:-1], strict=True))
             ]
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         kept = [i for i, size in enumerate(sizes) if size]
@@ -129,7 +134,7 @@ class DaskBlocks(BlockSource):
                 self._call_later(_add, level[i : i + _FAN_IN])
                 for i in range(0, len(level), _FAN_IN)
             ]
-        return tuple(np.asarray(part) for part in self._compute(level)[0])
+        return tuple(np.asarray(array) for array in self._compute(level)[0])
 
     def _run_on(self, task: Any, holders: Any) -> list[Any]:
         import dask
@@ -179,7 +184,7 @@ class DaskBlocks(BlockSource):
         try:
             yield
         except (Exception, CancelledError) as error:
-            if type(error).__name__ not in _LOST and self.client.status == "running":
+            if type(error).__name__ not in _LOST_ERRORS and self.client.status == "running":
                 raise
             raise ConnectionError(
                 f"The Dask scheduler at {address} has gone, or lost its workers: start the cluster "
@@ -216,26 +221,26 @@ class DaskBlocks(BlockSource):
             self._dtype = working_dtype(X.dtype)
             frames = list(X.to_delayed().ravel())
             more = [self._matching(X, y, "y"), self._matching(X, weight, "weight")]
-        parts = []
+        chunks = []
         for i, frame in enumerate(frames):
-            parts.append([frame, *(None if extra is None else extra[i] for extra in more)])
+            chunks.append([frame, *(None if extra is None else extra[i] for extra in more)])
         if hasattr(X, "chunks") and not np.isnan(np.sum(X.chunks[0])):
             sizes = [int(size) for size in X.chunks[0]]
         else:
             sizes = [int(size) for size in self._compute([dask.delayed(len)(f) for f in frames])]
-        return parts, sizes
+        return chunks, sizes
 
     @staticmethod
     def _column(X: Any, column: Any) -> list[Any] | None:
         if column is None:
             return None
         series = X[column] if isinstance(column, str) else column
-        parts = list(series.to_delayed())
-        if len(parts) != X.npartitions:
+        partitions = list(series.to_delayed())
+        if len(partitions) != X.npartitions:
             raise ValueError(
-                f"The labels have {len(parts)} partitions, the dataframe {X.npartitions}."
+                f"The labels have {len(partitions)} partitions, the dataframe {X.npartitions}."
             )
-        return parts
+        return partitions
 
     @staticmethod
     def _matching(X: Any, column: Any, name: str) -> list[Any] | None:
@@ -273,14 +278,14 @@ def _call(function: Callable[[], Block]) -> Block:
     return function()
 
 
-def _add(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(sum(pieces[1:], start=pieces[0]) for pieces in zip(*parts, strict=True))
+def _add(tuples: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(sum(pieces[1:], start=pieces[0]) for pieces in zip(*tuples, strict=True))
 
 
 def _make_block(
-    parts: list[Any], start: int, where: str, names: Sequence[str] | None, dtype: np.dtype[Any]
+    chunk: list[Any], start: int, where: str, names: Sequence[str] | None, dtype: np.dtype[Any]
 ) -> Block:
-    X, y, weight = parts
+    X, y, weight = chunk
     if not isinstance(X, np.ndarray) and not hasattr(X, "tocsr"):
         X = X.to_numpy(dtype=dtype)
     if isinstance(X, np.ndarray):

@@ -70,19 +70,19 @@ class ParquetBlocks(LocalBlocks):
         self.target, self.weight, self.n_threads = target, weight, n_threads
         self.feature_names = [] if columns is None else list(columns)
         self._groups: list[_Group] = []
-        schema: Any = None
+        first_schema: Any = None
         start = 0
         for file in self.files:
-            found, sizes = _describe(file)
-            doubled = sorted({name for name in found.names if found.names.count(name) > 1})
+            schema, sizes = _describe(file)
+            doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
             if doubled:
                 raise ValueError(f"{file}: column {doubled[0]!r} appears more than once.")
-            if schema is None:
-                schema = found
+            if first_schema is None:
+                first_schema = schema
                 if columns is None:
                     special = (target, weight)
-                    self.feature_names = [name for name in found.names if name not in special]
-            self._check(file, found, schema)
+                    self.feature_names = [name for name in schema.names if name not in special]
+            self._check(file, schema, first_schema)
             for index, n_rows in enumerate(sizes):
                 if n_rows:
                     self._groups.append(_Group(file, index, start, n_rows))
@@ -90,7 +90,7 @@ class ParquetBlocks(LocalBlocks):
         self._n_rows = start
         if start == 0:
             raise ValueError(f"{path}: no rows.")
-        kinds = {str(schema.field(name).type) for name in self.feature_names}
+        kinds = {str(first_schema.field(name).type) for name in self.feature_names}
         narrow = kinds <= {"float", "halffloat"}
         self._dtype = np.dtype(np.float32 if narrow else np.float64)
 
@@ -144,20 +144,20 @@ class ParquetBlocks(LocalBlocks):
         labels = np.asarray(column.to_numpy())
         return labels.astype(str) if labels.dtype.kind == "O" else labels
 
-    def _check(self, file: Path, found: Any, schema: Any) -> None:
+    def _check(self, file: Path, schema: Any, first_schema: Any) -> None:
         import pyarrow.types as types
 
         for name in (self.target, self.weight, *self.feature_names):
             if name is None:
                 continue
-            if name not in found.names:
+            if name not in schema.names:
                 raise ValueError(
-                    f"{file}: column {name!r} is missing; it has {', '.join(found.names)}."
+                    f"{file}: column {name!r} is missing; it has {', '.join(schema.names)}."
                 )
-            kind = found.field(name).type
-            if kind != schema.field(name).type:
+            kind = schema.field(name).type
+            if kind != first_schema.field(name).type:
                 raise ValueError(
-                    f"{file}: column {name!r} has type {kind}, but {schema.field(name).type} "
+                    f"{file}: column {name!r} has type {kind}, but {first_schema.field(name).type} "
                     f"in {self.files[0]}."
                 )
             numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
@@ -171,24 +171,24 @@ class ParquetBlocks(LocalBlocks):
 def find_files(path: Any) -> list[Path]:
     """The data files a path (or several) stands for, sorted by name within a directory."""
     if isinstance(path, (list, tuple)):
-        return [file for part in path for file in find_files(part)]
-    place = Path(os.fspath(path))
-    if place.is_dir():
+        return [file for each in path for file in find_files(each)]
+    location = Path(os.fspath(path))
+    if location.is_dir():
         files = sorted(
             file
-            for file in place.rglob("*")
+            for file in location.rglob("*")
             if file.suffix in _PARQUET + _ARROW and not file.name.startswith((".", "_"))
         )
         if not files:
-            raise ValueError(f"{place}: no Parquet or Arrow files in this directory.")
+            raise ValueError(f"{location}: no Parquet or Arrow files in this directory.")
         return files
-    if not place.exists():
-        raise FileNotFoundError(f"{place}: no such file or directory.")
-    if place.suffix not in _PARQUET + _ARROW:
+    if not location.exists():
+        raise FileNotFoundError(f"{location}: no such file or directory.")
+    if location.suffix not in _PARQUET + _ARROW:
         raise ValueError(
-            f"{place}: expected a file ending in {', '.join(_PARQUET + _ARROW)}, or a directory."
+            f"{location}: expected a file ending in {', '.join(_PARQUET + _ARROW)}, or a directory."
         )
-    return [place]
+    return [location]
 
 
 def _describe(file: Path) -> tuple[Any, list[int]]:

@@ -59,8 +59,8 @@ def as_blocks(
 def _opener(X: Any) -> type[BlockSource] | None:
     """The source for a user's data: the youngest that opens them."""
     _import_room()
-    found = [source for source in BlockSource.registered if source.opens(X)]
-    return min(reversed(found), key=lambda source: source.asked_last, default=None)
+    openers = [source for source in BlockSource.registered if source.opens(X)]
+    return min(reversed(openers), key=lambda source: source.asked_last, default=None)
 
 
 @cache
@@ -176,11 +176,11 @@ def _fill(
     weight: Array,
     block: Block,
 ) -> None:
-    part = slice(block.start, block.start + len(block))
-    raw[part] = features.raw(block.X)
-    codes[part] = block.codes(classes)
+    rows = slice(block.start, block.start + len(block))
+    raw[rows] = features.raw(block.X)
+    codes[rows] = block.codes(classes)
     if block.weight is not None:
-        weight[part] = block.weight
+        weight[rows] = block.weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.classifiers._cost_hinges import CostHinges
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.base import fitted_afresh
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin, with_probability
 from buttress.classifiers.reject import BaseRejectClassifier
@@ -78,7 +78,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         self.probability = probability
         self.random_state = random_state
 
-    @all_or_nothing
+    @fitted_afresh
     @with_probability
     @promised_risk
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -123,7 +123,7 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
     def _check_own(self) -> None:
         if isinstance(self.threshold, Real):
             check_number("threshold", self.threshold, "[0, inf)")
-        elif self.threshold != "auto":
+        elif not isinstance(self.threshold, str) or self.threshold != "auto":
             raise ValueError(
                 f"threshold={self.threshold!r} is not accepted: expected 'auto' or a number in "
                 "[0, inf)."

@@ -74,17 +74,17 @@ def foreign_scores(model: Any, X: Any, xp: Any) -> Array:
             f"{model.n_features_in_} features as input."
         )
 
-    def here(values: Any) -> Any:
+    def in_namespace(values: Any) -> Any:
         return xp.asarray(np.asarray(values), dtype=X.dtype, device=X.device)
 
-    intercept = here(model.intercept_)
+    intercept = in_namespace(model.intercept_)
     if hasattr(model, "coef_"):
-        scores = X @ here(model.coef_).T + intercept
+        scores = X @ in_namespace(model.coef_).T + intercept
     else:
         vectors = model.support_vectors_
         vectors = vectors.toarray() if hasattr(vectors, "toarray") else vectors
-        similarity = _similarity(kernel, X, here(vectors), here, xp)
-        scores = similarity @ here(model.dual_coef_).T + intercept
+        similarity = _similarity(kernel, X, in_namespace(vectors), in_namespace, xp)
+        scores = similarity @ in_namespace(model.dual_coef_).T + intercept
     return cast("Array", scores[:, 0] if scores.shape[1] == 1 else scores)
 
 
@@ -99,11 +99,11 @@ def foreign_labels(classes: Any, scores: Any, xp: Any) -> NDArray[Any]:
     return cast("NDArray[Any]", xp.take(labels, codes, axis=0))
 
 
-def _similarity(kernel: Any, X: Any, Z: Any, here: Any, xp: Any) -> Any:
+def _similarity(kernel: Any, X: Any, Z: Any, in_namespace: Any, xp: Any) -> Any:
     params = kernel.params
     if kernel.name == "rbf":
         # near each other and far from zero, squares would cancel
-        centre = here(kernel.center) if kernel.center is not None else here(np.zeros(X.shape[1]))
+        centre = in_namespace(np.zeros(X.shape[1]) if kernel.center is None else kernel.center)
         X, Z = X - centre, Z - centre
         squares = xp.sum(X * X, axis=1)[:, None] + xp.sum(Z * Z, axis=1)[None, :]
         distance = squares - 2.0 * (X @ Z.T)

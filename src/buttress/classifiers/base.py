@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array
 from buttress._documented import DocumentedMixin
 from buttress._frames import validate_data
+from buttress._user_warnings import warn_user
 from buttress.classifiers.array_api import foreign_labels, foreign_scores, namespace_of
 from buttress.classifiers.kernel_source import check_finite
 from buttress.classifiers.parameters import check_common
@@ -28,25 +28,43 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Test rows against support vectors are formed in blocks of about this many entries (64 MB).
 _BLOCK_ENTRIES = 8_000_000
+# Optimality conditions to which single precision can be brought, on the scale of the scores.
+_SINGLE_TOLERANCE = 1e-4
 # Certificates that rounding may hold up at, relative to the objective: a solver that stops there
 # has done what a number of this precision can hold. What is larger has stopped short.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 
 
-def all_or_nothing(fit: Fit) -> Fit:
-    """Make a `fit` method leave the estimator as it was when it raises."""
+def all_or_nothing(learn: Fit, *, afresh: bool = False) -> Fit:
+    """Make a method that learns leave the estimator as it was when it raises.
 
-    @functools.wraps(fit)
+    Parameters
+    ----------
+    learn : function
+        A method of an estimator.
+    afresh : bool
+        Whether it starts over, so that fitted attributes of an earlier call go first.
+    """
+
+    @functools.wraps(learn)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = vars(self).copy()
         try:
-            return fit(self, *args, **kwargs)
+            if afresh:
+                for name in [name for name in before if name.endswith("_")]:
+                    delattr(self, name)
+            return learn(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+def fitted_afresh(fit: Fit) -> Fit:
+    """Make a `fit` all or nothing, and forget the fit before it."""
+    return all_or_nothing(fit, afresh=True)
 
 
 class Solution(Protocol):
@@ -141,7 +159,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
     """A batch classifier ``f(x) = sum_i a_i k(x_i, x) + b`` for every binary problem.
 
     A subclass lists its parameters in `__init__`, and its `fit` (decorated with
-    `all_or_nothing`) validates them, calls `_training_set`, `_make_kernel`, its solver,
+    `fitted_afresh`) validates them, calls `_training_set`, `_make_kernel`, its solver,
     and then `_store_expansion` and `_store_certificates`.
     """
 
@@ -157,10 +175,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        # k(x, z) of these needs non-negative features
-        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        describe_kernel_input(tags, self.kernel)
         return tags
 
     # -- fitting ---------------------------------------------------------------------------
@@ -195,6 +210,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         if kernel.name == "linear":
             with np.errstate(over="ignore"):
                 check_finite(kernel, kernel.diagonal(data.X))
+            _check_no_underflow(data.X)
             if self._centres_rows and getattr(self, "fit_intercept", False):
                 kernel = replace(kernel, center=center)
         return kernel
@@ -229,8 +245,6 @@ class BaseKernelClassifier(BaseMarginClassifier):
         self.support_vectors_ = np.empty((0, 0), dtype=dtype) if precomputed else data.X[used]
         self.gamma_ = kernel.params.get("gamma")
         self.kernel_ = kernel
-        # A refit with another kernel must not keep the weights of the last one.
-        self.__dict__.pop("coef_", None)
         if kernel.name == "linear":
             if coef is None and kernel.center is not None:
                 # the intercept belongs to centred rows
@@ -240,6 +254,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
                 coef = dual_coef[:, used] @ data.X[used]
             self.coef_ = np.ascontiguousarray(coef, dtype=dtype)
         self.intercept_ = np.asarray(intercept, dtype=dtype)
+        if not (np.isfinite(self.dual_coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError(
+                f"{type(self).__name__} found coefficients that are not finite numbers: the "
+                "features or the weights are too large or too small. Scale them."
+            )
+
+    def _tolerance(self, data: TrainingSet) -> float:
+        """`tol`, or what rows of single precision allow."""
+        single = data.X.dtype == np.float32
+        return max(self.tol, _SINGLE_TOLERANCE) if single else self.tol
 
     def _store_certificates(self, solutions: Sequence[Solution], *, kind: str) -> None:
         """Keep objective, certificate and iterations; warn when a problem stopped short.
@@ -253,7 +277,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         setattr(self, f"{kind}_", float(gaps.max()))
         setattr(self, f"{kind}s_", gaps)
         objectives = np.array([solution.objective for solution in solutions])
-        self.objective_ = float(objectives[0]) if len(objectives) == 1 else objectives
+        self.objective_ = of_problems(objectives.tolist())
         self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
         accepted = max(self.tol, _ROUNDING[self.intercept_.dtype])
         certified = gaps <= accepted * (1.0 + np.abs(objectives))
@@ -267,16 +291,17 @@ class BaseKernelClassifier(BaseMarginClassifier):
             scores = X @ self.coef_.T
             scores = scores.toarray() if sparse.issparse(scores) else np.asarray(scores)
             return np.asarray(scores + self.intercept_)
-        n, m = X.shape[0], max(1, len(self.support_))
+        # a kernel may make a block of sparse rows dense
+        n, m = X.shape[0], max(len(self.support_), X.shape[1])
         scores = np.empty((n, len(self.intercept_)), dtype=np.result_type(X, self.dual_coef_))
         step = max(1, _BLOCK_ENTRIES // m)
         for start in range(0, n, step):
             block = X[start : start + step]
             if self._precomputed or len(self.support_) == 0:
-                part = block[:, self.support_] @ self.dual_coef_.T
+                block_scores = block[:, self.support_] @ self.dual_coef_.T
             else:
-                part = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
-            scores[start : start + step] = part + self.intercept_
+                block_scores = self.kernel_.sums(block, self.support_vectors_, self.dual_coef_)
+            scores[start : start + step] = block_scores + self.intercept_
         return scores
 
     @property
@@ -284,12 +309,41 @@ class BaseKernelClassifier(BaseMarginClassifier):
         return bool(self.kernel_.name == "precomputed")
 
 
+def of_problems(values: Any) -> Any:
+    """A fitted attribute: the value of the one binary problem, or those of all.
+
+    Examples
+    --------
+    >>> of_problems([0.5]), of_problems([0.5, 0.25, 0.5])
+    (0.5, array([0.5 , 0.25, 0.5 ]))
+    """
+    return values[0] if len(values) == 1 else np.asarray(values)
+
+
+def describe_kernel_input(tags: Any, kernel: Any) -> None:
+    """Say in scikit-learn's tags which rows a kernel takes."""
+    # of these k(x, z) needs features that are not negative, and dense ones
+    histogram = kernel in ("chi2", "additive_chi2")
+    tags.input_tags.sparse = kernel != "precomputed" and not histogram
+    tags.input_tags.pairwise = kernel == "precomputed"
+    tags.input_tags.positive_only = histogram
+
+
+def _check_no_underflow(X: Any) -> None:
+    """Raise a ValueError where the squares of all features vanish although they are not zero."""
+    largest = float(max(X.max(), -X.min()))
+    if largest > 0.0 and largest**2 < np.finfo(np.float64).smallest_normal:
+        raise ValueError(
+            "kernel='linear': squares of the features are below the range of floating point "
+            "numbers. Scale the features."
+        )
+
+
 def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:
     """Say that the solver stopped before its tolerance, and what to change."""
-    warnings.warn(
+    warn_user(
         f"{type(estimator).__name__} stopped before reaching its tolerance "
         f"({kind.replace('_', ' ')} {reached:.3g}, tol={estimator.tol:g}). Increase max_iter, "
         "raise tol, or standardise the features.",
         ConvergenceWarning,
-        stacklevel=3,
     )

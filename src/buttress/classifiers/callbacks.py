@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from buttress.classifiers.base import Fit, all_or_nothing
+from buttress.classifiers.base import Fit, fitted_afresh
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -25,9 +25,9 @@ except ImportError:  # scikit-learn before 1.9
 
 
 def watched(fit: Fit) -> Fit:
-    """Make a `fit` all or nothing, with callbacks that are torn down however it ends."""
+    """Make a `fit` one that starts afresh, with callbacks that are torn down however it ends."""
     # The callbacks' teardown needs what a failed fit forgets, so it comes first.
-    return all_or_nothing(with_callbacks(fit))  # type: ignore[no-any-return]
+    return fitted_afresh(with_callbacks(fit))  # type: ignore[no-any-return]
 
 
 class FitTasks:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.base import of_problems
 from buttress.classifiers.costs import row_costs
 from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.classifiers.parameters import check_number, check_option
@@ -22,7 +22,12 @@ from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
 from buttress.losses import Hinge
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.reject import DoubleRampSolution, solve_double_ramp, solve_stacked_hinge
+from buttress.solvers.hinge.reject import (
+    DoubleRampSolution,
+    DoubleRampTerms,
+    solve_double_ramp,
+    solve_stacked_hinge,
+)
 
 
 class DoubleRampClassifier(
@@ -265,33 +270,15 @@ class DoubleRampClassifier(
         self.probability = probability
         self.random_state = random_state
 
-    @all_or_nothing
     @promised_risk
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DoubleRampClassifier:
-        """Learn the classifier and its band.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the Gram matrix of the training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight)
-        return self
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return super()._train(X, y, sample_weight)
 
     def _fit_exact(self, data: TrainingSet) -> None:
         data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
-        rho = np.array([solution.rho for solution in solutions])
-        one = len(solutions) == 1
-        self.rho_ = float(rho[0]) if one else rho
-        self.objective_path_ = paths[0] if one else paths
+        self.rho_ = of_problems([float(solution.rho) for solution in solutions])
+        self.objective_path_ = paths[0] if len(paths) == 1 else paths
         self.kkt_residuals_ = np.array([solution.violation for solution in solutions])
         self.kkt_residual_ = float(self.kkt_residuals_.max())
         self.support_kind_ = self._kinds(data, solutions)
@@ -301,15 +288,15 @@ class DoubleRampClassifier(
         """The approximate fit, with `rejection_rate_` and `support_kind_`."""
         if self.costs is not None:
             raise ValueError("costs need an exact fit: use approximation=None.")
-        seen = fit_scaled_double_ramp(self, scaled)
-        one = seen.scores.shape[1] == 1
-        rejected = self._rejected(seen.scores[:, 0] if one else seen.scores)
-        self.rejection_rate_ = float(np.average(rejected, weights=seen.weight))
-        kinds = np.full((seen.n_rows, seen.scores.shape[1]), "not_used", dtype="<U12")
+        training = fit_scaled_double_ramp(self, scaled)
+        binary = training.scores.shape[1] == 1
+        rejected = self._rejected(training.scores[:, 0] if binary else training.scores)
+        self.rejection_rate_ = float(np.average(rejected, weights=training.weight))
+        kinds = np.full((training.n_rows, training.scores.shape[1]), "not_used", dtype="<U12")
         for k, rho in enumerate(np.atleast_1d(self.rho_)):
-            t = seen.targets(k) * seen.scores[:, k]
-            kinds[seen.rows, k] = margin_kinds(t, float(rho), self.mu)
-        self.support_kind_ = kinds[:, 0] if one else kinds
+            t = training.targets(k) * training.scores[:, k]
+            kinds[training.rows, k] = margin_kinds(t, float(rho), self.mu)
+        self.support_kind_ = kinds[:, 0] if binary else kinds
 
     def _check_own(self) -> None:
         check_number("mu", self.mu, "(0, 1]")
@@ -318,9 +305,9 @@ class DoubleRampClassifier(
     def _solve(
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> DoubleRampSolution:
-        found = []
+        solutions = []
         if self.init in ("zero", "best"):
-            found.append(self._descend(K, y, weight, tol, None, warm))
+            solutions.append(self._descend(K, y, weight, tol, None, warm))
         if self.init in ("svm", "best"):
             svm = solve_stacked_hinge(
                 K,
@@ -331,8 +318,8 @@ class DoubleRampClassifier(
                 fit_intercept=self.fit_intercept,
                 tol=tol,
             )
-            found.append(self._descend(K, y, weight, tol, (svm.c, svm.b, 0.0)))
-        best = min(found, key=lambda solution: solution.objective)
+            solutions.append(self._descend(K, y, weight, tol, (svm.c, svm.b, 0.0)))
+        best = min(solutions, key=lambda solution: solution.objective)
         return replace(best, n_iter=best.n_outer)
 
     def _descend(
@@ -344,15 +331,18 @@ class DoubleRampClassifier(
         start: tuple[Array, float, float] | None,
         warm: DoubleRampSolution | None = None,
     ) -> DoubleRampSolution:
-        return solve_double_ramp(
-            K,
-            y,
-            C=self.C,
+        terms = DoubleRampTerms(
             d=self.d,
             mu=self.mu,
             weight=weight,
             **self._row_costs(y),
             fit_intercept=self.fit_intercept,
+        )
+        return solve_double_ramp(
+            K,
+            y,
+            terms,
+            C=self.C,
             start=start,
             warm=warm,
             tol=tol,

@@ -29,29 +29,9 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
         Whether f has a constant term.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights per label.
-    target_coverage : float in (0, 1], optional
-        Set the band for this share of answers, whatever `threshold` says: a quarter of the
-        rows is kept out of training, and the band is set on them. A new row is then answered
-        with probability at least `target_coverage` (and, without ties, at most one over their
-        number more), whatever the distribution. With more than two classes the band is one
-        for half the distance of the two largest scores. Weights do not enter the coverage.
-    target_risk : float in (0, 1), optional
-        Set the band so that at most this share of the answers is wrong, with probability
-        `confidence` over the draw of the rows it is tested on, whatever the distribution: see
-        `risk_certificate_`. Where that cannot be promised no row gets an answer, and a warning
-        says how many more rows would be needed. With more than two classes the band is one for
-        half the distance of the two largest scores. Weights do not enter.
-    confidence : float in (0, 1), default=0.9
-        Probability with which the promise of `target_risk` is kept.
-    certify_on : {"held_out", "folds"}, default="held_out"
-        "held_out" keeps a quarter of the rows out of training for the test of `target_risk`,
-        which is exact. "folds" trains on all rows and tests on what models of five folds say of
-        the others; the promise is then about those models, and approximate.
-    noise_rates : "estimate", pair, LabelNoise or array-like of shape (n_classes, 2), optional
-        Lower and upper limit of the share of wrong labels (in all, or among the rows that truly
-        belong to each class): `target_risk` is then promised for the true labels. "estimate"
-        takes the rates, with what the labels leave open about them, from `buttress.noise`; the
-        promise then rests on that model too.
+    target_coverage, target_risk, confidence, certify_on, noise_rates
+        A band for a share of answers, or one that keeps an error among them with a promise, as in
+        `DoubleHingeClassifier`.
     tol : float, default=1e-10
         Bound on the violation of the optimality conditions on the scale of f (1e-4 at least
         for float32 data).
@@ -68,34 +48,10 @@ class GeneralizedHingeClassifier(BaseStackedHingeClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    thresholds_ : ndarray of shape (2,), or (n_classes, 2)
-        The rejection band on the scale of `decision_function`.
-    rejection_rate_ : float
-        Share of the training rows (weighted) that are rejected.
-    risk_certificate_ : RiskCertificate
-        With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
-        ``bound`` of the error, and more.
-    dual_coef_, intercept_, support_, support_vectors_, n_support_, coef_
-        The expansion ``f(x) = sum dual_coef_ k(support_vectors_, x) + intercept_``; `coef_` for
-        the linear kernel only. Their first axis is the binary problem.
-    gamma_ : float or None
-        The kernel's width.
-    kernel_ : Kernel
-        The kernel with its parameters fixed.
-    objective_ : float, or ndarray of shape (n_classes,)
-        ``1/2 ||f||^2 + C sum loss``.
-    duality_gap_ : float
-        Exact duality gap, the worst class.
-    duality_gaps_ : ndarray of shape (n_problems,)
-        Per class.
-    n_iter_ : int
-        Pair steps, the largest over the classes.
-    solver_ : str
-        "smo".
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    classes_, thresholds_, rejection_rate_, risk_certificate_, dual_coef_, intercept_, support_, \
+support_vectors_, n_support_, coef_, gamma_, kernel_, objective_, duality_gap_, duality_gaps_, \
+n_iter_, solver_, n_features_in_, feature_names_in_
+        As in `DoubleHingeClassifier`.
 
     Notes
     -----

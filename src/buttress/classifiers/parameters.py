@@ -75,8 +75,9 @@ def check_option(name: str, value: Any, options: Iterable[Any]) -> None:
     ValueError: solver='magic' is not accepted: expected one of 'auto', 'mm'.
     """
     accepted = list(options)
-    scalar = not isinstance(value, np.ndarray)  # an array would be compared entry by entry
-    if not any(value is option or (scalar and value == option) for option in accepted):
+    # other types compare as they like: arrays entry by entry, pandas' NA to NA
+    plain = isinstance(value, (str, Real))
+    if not any(value is option or (plain and value == option) for option in accepted):
         raise ValueError(
             f"{name}={value!r} is not accepted: expected one of "
             f"{', '.join(repr(option) for option in accepted)}."
@@ -137,7 +138,13 @@ def check_noise_rates(given: Any) -> None:
     if isinstance(given, str):
         check_option("noise_rates", given, ["estimate"])
         return
-    pairs = np.asarray(given, dtype=np.float64)
+    try:
+        pairs = np.asarray(given, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(
+            f"noise_rates={given!r} is not accepted: expected None, 'estimate', a noise model, or "
+            "pairs (lower, upper) in [0, 1]."
+        ) from None
     if pairs.ndim not in (1, 2) or pairs.shape[-1] != 2:
         raise ValueError(
             f"noise_rates has shape {pairs.shape}: expected a pair (lower, upper), or one such "
@@ -201,6 +208,11 @@ def check_common(estimator: Any) -> None:
         _check_kernel_params(estimator.kernel, estimator.kernel_params or {})
     if "fit_intercept" in given:
         check_flag("fit_intercept", estimator.fit_intercept)
+    for name in ("tol", "cache_size"):
+        if name in given:
+            check_number(name, given[name], "(0, inf)")
+    if "max_iter" in given:
+        check_number("max_iter", estimator.max_iter, "[1, inf)", integer=True)
     if given.get("n_jobs") is not None:
         check_number("n_jobs", estimator.n_jobs, "(-inf, inf)", integer=True)
         if estimator.n_jobs == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import clone
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin
@@ -23,10 +24,7 @@ from buttress.noise.core.estimate import check_share
 from buttress.noise.core.fitting import fit_label_noise
 from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.ramp import RampSolution, solve_ramp, solve_ramp_in_ball
-
-# Single precision cannot do better.
-_FLOOR = 1e-4
+from buttress.solvers.hinge.ramp import RampSolution, RampTerms, solve_ramp, solve_ramp_in_ball
 
 
 class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier):
@@ -205,20 +203,17 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         K = kernel_source(kernel, data, self.cache_size)
         tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
-        one = len(solutions) == 1
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
         self._store_rows(data, solutions)
-        penalties = np.array([solution.C for solution in solutions])
-        active = np.array([solution.ball_active for solution in solutions])
         paths = [solution.objective_path for solution in solutions]
-        self.C_ = float(penalties[0]) if one else penalties
-        self.ball_active_ = bool(active[0]) if one else active
-        self.objective_path_ = paths[0] if one else paths
+        self.C_ = of_problems([float(solution.C) for solution in solutions])
+        self.ball_active_ = of_problems([bool(solution.ball_active) for solution in solutions])
+        self.objective_path_ = paths[0] if len(paths) == 1 else paths
         self.duality_gap_ = max(solution.gap for solution in solutions)
         self.solver_ = "smo"
-        self._store_certificates(
-            [_Certificate(solution) for solution in solutions], kind="kkt_residual"
-        )
+        # the residual of the outer problem certifies, not the gap of its last convex step
+        outer = [replace(each, gap=each.violation, n_iter=each.n_outer) for each in solutions]
+        self._store_certificates(outer, kind="kkt_residual")
 
     def suspects(self, X: Any, y: Any, cv: Any = 5, fdr: float = 0.1) -> LabelSuspects:
         """Rows whose label is probably wrong, by models that have not seen them.
@@ -268,55 +263,34 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         check_number("s", self.s, "[-inf, 0]")
         if self.radius is not None:
             check_number("radius", self.radius, "(0, inf)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        check_number("cache_size", self.cache_size, "(0, inf)")
-
-    def _tolerance(self, data: TrainingSet) -> float:
-        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
 
     def _solve(
         self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
     ) -> RampSolution:
         """One binary problem; `warm` is a solution of the same rows for another C or s."""
-        options: dict[str, Any] = {
-            "s": float(self.s),
-            "weight": weight,
-            "fit_intercept": self.fit_intercept,
-            "tol": tol,
-            "max_iter": int(self.max_iter),
-        }
+        terms = RampTerms(float(self.s), weight, self.fit_intercept)
+        until: dict[str, Any] = {"tol": tol, "max_iter": int(self.max_iter)}
         if self.radius is None:
-            return solve_ramp(K, y, C=float(self.C), warm=warm, **options)
-        return solve_ramp_in_ball(K, y, radius=float(self.radius), **options)
+            return solve_ramp(K, y, terms, C=float(self.C), warm=warm, **until)
+        return solve_ramp_in_ball(K, y, terms, radius=float(self.radius), **until)
 
     def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""
-        own = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
+        problem_of_row = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
         clipped = np.column_stack([solution.clipped for solution in solutions])
         scores = np.column_stack([solution.g + solution.b for solution in solutions])
         self.ignored_: BoolArray = np.zeros(data.n_rows, dtype=bool)
-        self.ignored_[data.rows] = clipped[np.arange(len(own)), own]
+        self.ignored_[data.rows] = clipped[np.arange(len(problem_of_row)), problem_of_row]
         self.suspect_scores_: Array = np.zeros(data.n_rows)
         self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `ignored_` and `suspect_scores_`."""
-        seen = fit_scaled_ramp(self, scaled)
-        own: Array = seen.scores[:, 0] * seen.targets(0)
-        if seen.scores.shape[1] > 1:
-            own = seen.scores[np.arange(len(seen.codes)), seen.codes]
-        self.ignored_ = np.zeros(seen.n_rows, dtype=bool)
-        self.ignored_[seen.rows] = own < self.s
-        self.suspect_scores_ = np.zeros(seen.n_rows)
-        self.suspect_scores_[seen.rows] = disagreement(seen.scores, seen.codes)
-
-
-class _Certificate:
-    """A ramp solution as `_store_certificates` reads it: the residual is the certificate."""
-
-    def __init__(self, solution: RampSolution) -> None:
-        self.objective = solution.objective
-        self.gap = solution.violation
-        self.n_iter = solution.n_outer
-        self.converged = solution.converged
+        training = fit_scaled_ramp(self, scaled)
+        margins: Array = training.scores[:, 0] * training.targets(0)
+        if training.scores.shape[1] > 1:
+            margins = training.scores[np.arange(len(training.codes)), training.codes]
+        self.ignored_ = np.zeros(training.n_rows, dtype=bool)
+        self.ignored_[training.rows] = margins < self.s
+        self.suspect_scores_ = np.zeros(training.n_rows)
+        self.suspect_scores_[training.rows] = disagreement(training.scores, training.codes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 # Share of the rows kept out of training when the band is set for a coverage.
 HELD_OUT = 0.25
-# Single precision cannot do better.
-_FLOOR = 1e-4
 
 
 class RejectMixin:
@@ -199,9 +196,6 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     def _band(self, solution: Any) -> tuple[float, float]:
         raise AssertionError(f"{type(self).__name__} does not define _band")
 
-    def _tolerance(self, data: TrainingSet) -> float:
-        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
-
     def _set_bands(self, solutions: list[Any]) -> None:
         bands = np.array([self._band(solution) for solution in solutions])
         self.thresholds_ = bands[0] if len(solutions) == 1 else bands
@@ -220,9 +214,6 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     def _check_parameters(self) -> None:
         check_number("d", self.d, "(0, 0.5]")
         check_number("C", self.C, "(0, inf)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
-        check_number("cache_size", self.cache_size, "(0, inf)")
         self._check_coverage()
         self._check_own()
 
@@ -238,7 +229,7 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
         held: IntArray | None = None
         if self.target_coverage is not None:
             kept, held = held_out_rows(data.codes, self.random_state)
-            data = subset(data, kept, precomputed)
+            data = data.subset(kept, precomputed=precomputed)
         kernel = self._make_kernel(data)
         K = kernel_source(kernel, data, self.cache_size)
         tol = self._tolerance(data)
@@ -336,17 +327,6 @@ def held_out_rows(
         np.arange(n), test_size=held, stratify=codes, random_state=random_state
     )
     return np.sort(train), np.sort(out)
-
-
-def subset(data: TrainingSet, rows: IntArray, precomputed: bool) -> TrainingSet:
-    """The training set of some of its rows."""
-    return replace(
-        data,
-        X=data.X[np.ix_(rows, rows)] if precomputed else data.X[rows],
-        codes=data.codes[rows],
-        weight=None if data.weight is None else data.weight[rows],
-        rows=data.rows[rows],
-    )
 
 
 def labels_or_refusals(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -17,8 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
+from buttress._user_warnings import warn_user
 from buttress.blocks.sources import is_blocks
-from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
 from buttress.classifiers.reject import HELD_OUT, held_out_rows
 from buttress.metrics.scorer import half_gap
 from buttress.noise.core.fitting import fit_label_noise
@@ -170,7 +170,7 @@ class RiskControlMixin:
         width = certificate.threshold
         self.thresholds_ = np.array([-width, width])
         if not certificate.certified:
-            warnings.warn(_why_no_answer(certificate), stacklevel=5)
+            warn_user(_why_no_answer(certificate))
 
 
 def promised_risk(fit: Fit) -> Fit:
@@ -254,10 +254,8 @@ def label_errors(noise_rates: Any, n_classes: int) -> LabelErrors | None:
     >>> label_errors([(0.0, 0.1), (0.2, 0.3)], 2).high
     array([0.1, 0.3])
     """
-    if isinstance(noise_rates, str):
-        check_option("noise_rates", noise_rates, ["estimate"])
-        return None
-    if noise_rates is None:
+    check_noise_rates(noise_rates)
+    if noise_rates is None or isinstance(noise_rates, str):
         return None
     if isinstance(noise_rates, LabelNoise):
         bounds = np.clip(noise_rates.rate_bounds, 0.0, 0.49)

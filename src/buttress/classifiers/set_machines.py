@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array
+from buttress._user_warnings import warn_user
 from buttress.classifiers.kernel_source import gram_matrix
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.training import TrainingSet
@@ -76,8 +76,19 @@ def make_geometry(kernel: Kernel, data: TrainingSet) -> Geometry:
     if kernel.name == "linear" and dense and X.shape[1] < X.shape[0]:
         return Geometry(features=X)
     if kernel.name == "precomputed":
-        return Geometry(kernel.gram(X))  # symmetric to the precision it comes in
-    return Geometry(gram_matrix(kernel, X.astype(np.float64)))
+        return gram_geometry(kernel.gram(X))  # symmetric to the precision it comes in
+    return gram_geometry(gram_matrix(kernel, X.astype(np.float64)))
+
+
+def gram_geometry(K: Array) -> Geometry:
+    """Points given by their Gram matrix, refused where products of its entries overflow."""
+    largest = float(np.abs(np.diagonal(K)).max())
+    if not np.isfinite(largest * largest):
+        raise ValueError(
+            f"similarities of rows with themselves are as large as {largest:.3g}: their products "
+            "are beyond the range of floating point numbers. Scale the features."
+        )
+    return Geometry(K)
 
 
 def choose_bias(result: DistanceResult, y: Array, w: Array, rule: str) -> float:
@@ -97,20 +108,16 @@ def warn_few_distinct_rows(name: str, X: Any) -> None:
     rows = X.toarray() if sparse.issparse(X) else X
     distinct = len(np.unique(rows, axis=0))
     if distinct < _FEW_DISTINCT * n:
-        warnings.warn(
+        warn_user(
             f"{name}: only {distinct} of {n} rows are distinct. The uncertainty sets then "
             "describe the distribution poorly; MinimaxProbabilityMachine with "
             "bias='error_rate' was better on such data.",
-            UserWarning,
-            stacklevel=4,
         )
 
 
 def warn_touching(name: str) -> None:
     """Say that hulls that meet leave no direction."""
-    warnings.warn(
+    warn_user(
         f"{name}: the two hulls meet, so no direction separates them and every row gets the same "
         "score. Use a smaller hull (larger nu with loss='reduced_hull') or loss='ellipsoid'.",
-        UserWarning,
-        stacklevel=4,
     )

@@ -54,7 +54,7 @@ def store_hinge_models(
     exact = model.intercept_.dtype == np.float64 and not hasattr(model, "coef_")
     if not exact:
         values, norms = _stored_values(model, data)
-    found = []
+    certified = []
     for k, solution in enumerate(solutions):
         if not exact:
             b = _bias(model, k)
@@ -69,8 +69,8 @@ def store_hinge_models(
             # residuals of the size asked for leave a gap of as much in every term
             allowed = max(allowed, 2.0 * tol * float(solution.certificate.terms.weight.sum()))
         met = met and solution.gap <= allowed
-        found.append(replace(solution, converged=bool(solution.converged and met)))
-    return found
+        certified.append(replace(solution, converged=bool(solution.converged and met)))
+    return certified
 
 
 def _bias(model: Any, k: int) -> float:

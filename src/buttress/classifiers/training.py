@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -42,6 +42,16 @@ class TrainingSet:
     weight: Array | None
     rows: IntArray
     n_rows: int
+
+    def subset(self, rows: IntArray, *, precomputed: bool) -> TrainingSet:
+        """The training set of some of its rows."""
+        return replace(
+            self,
+            X=self.X[np.ix_(rows, rows)] if precomputed else self.X[rows],
+            codes=self.codes[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            rows=self.rows[rows],
+        )
 
     @property
     def n_problems(self) -> int:
@@ -113,9 +123,14 @@ def _checked_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, sample_weight)
-    weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", copy=True
-    )
+    try:
+        weight = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", copy=True
+        )
+    except (ValueError, TypeError) as error:
+        if "sample_weight" in str(error):
+            raise
+        raise ValueError(f"sample_weight is not accepted, numbers are: {error}") from None
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array.")
     if weight.shape != (n_rows,):
@@ -151,9 +166,12 @@ def with_class_weight(
                 f"class_weight names labels that are not in y: {unknown}; "
                 f"the labels are {classes.tolist()}."
             )
-        factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-        if not (factors > 0).all():
-            raise ValueError(f"class_weight={class_weight!r}: every weight must be positive.")
+        given = [class_weight.get(label, 1.0) for label in classes.tolist()]
+        if not all(isinstance(factor, Real) and 0.0 < float(factor) < np.inf for factor in given):
+            raise ValueError(
+                f"class_weight={class_weight!r}: every weight must be positive and finite."
+            )
+        factors = np.array(given, dtype=np.float64)
     else:
         raise ValueError(
             f"class_weight={class_weight!r} is not accepted: expected None, 'balanced' or a "

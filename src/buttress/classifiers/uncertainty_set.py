@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from buttress._arrays import IntArray
 from buttress.classifiers.approximation import ApproximationMixin
-from buttress.classifiers.base import BaseKernelClassifier
+from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_sets
@@ -31,8 +30,6 @@ from buttress.solvers.sets.bias import error_rate_bias
 from buttress.solvers.sets.distance import DistanceResult, solve_distance
 from buttress.theory.uncertainty_sets import UncertaintySet
 
-# Single precision cannot do better.
-_FLOOR = 1e-4
 _OWN_SOLVER = {False: "newton", True: "interior_point"}
 
 
@@ -231,8 +228,6 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         check_option("bias", self.bias, BIASES)
         check_option("solver", self.solver, ("auto", "newton", "conic"))
         check_number("holdout", self.holdout, "[0, 1)")
-        check_number("tol", self.tol, "(0, inf)")
-        check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
 
     def _fit_exact(self, data: TrainingSet) -> None:
         loss = make_set_loss(self.loss, self.h, self.omega, self.nu)
@@ -240,7 +235,8 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             warn_few_distinct_rows(type(self).__name__, data.X)
         kernel = self._make_kernel(data)
         first, second = self._split(data)
-        work = data if second is None else _taken(data, first, self.kernel == "precomputed")
+        precomputed = self.kernel == "precomputed"
+        work = data if second is None else data.subset(first, precomputed=precomputed)
         geometry = make_geometry(kernel, work)
         results = [
             solve_distance(
@@ -267,9 +263,6 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         fit_scaled_sets(self, scaled, make_set_loss(self.loss, self.h, self.omega, self.nu))
-
-    def _tolerance(self, data: TrainingSet) -> float:
-        return max(self.tol, _FLOOR) if data.X.dtype == np.float32 else self.tol
 
     def _split(self, data: TrainingSet) -> tuple[IntArray, IntArray | None]:
         """The rows for f and those for the bias (None: the same)."""
@@ -325,13 +318,10 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         self._store_certificates(results, kind="duality_gap")
         weights = np.zeros((len(results), data.n_rows))
         weights[:, data.rows[first]] = [result.alpha for result in results]
-        rho = np.array([result.rho for result in results])
-        levels = np.array([result.levels for result in results])
-        binary = len(results) == 1
         self.loss_ = loss
-        self.rho_ = float(rho[0]) if binary else rho
-        self.set_weights_ = weights[0] if binary else weights
-        self.set_levels_ = levels[0] if binary else levels
+        self.rho_ = of_problems([float(result.rho) for result in results])
+        self.set_weights_ = of_problems(weights)
+        self.set_levels_ = of_problems(np.array([result.levels for result in results]))
         hinge = isinstance(loss, (NuHinge, HardMargin))
         self.solver_ = "conic" if self.solver == "conic" else _OWN_SOLVER[hinge]
         if hinge and any(result.norm == 0.0 for result in results):
@@ -352,7 +342,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
             )
         X, targets, weight = self._set_rows
         X = X.toarray() if sparse.issparse(X) else X
-        found = []
+        pairs = []
         for target, levels in zip(targets, np.atleast_2d(self.set_levels_), strict=True):
             pair = []
             for sign, level in zip((1.0, -1.0), levels, strict=True):
@@ -367,16 +357,5 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
                         sample_weight=None if weight is None else weight[rows],
                     )
                 )
-            found.append(tuple(pair))
-        return found[0] if len(found) == 1 else found
-
-
-def _taken(data: TrainingSet, rows: IntArray, square: bool) -> TrainingSet:
-    """Some rows of a training set."""
-    return replace(
-        data,
-        X=data.X[np.ix_(rows, rows)] if square else data.X[rows],
-        codes=data.codes[rows],
-        weight=None if data.weight is None else data.weight[rows],
-        rows=data.rows[rows],
-    )
+            pairs.append(tuple(pair))
+        return pairs[0] if len(pairs) == 1 else pairs

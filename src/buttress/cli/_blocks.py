@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from buttress.cli._console import CommandError, Output
 from buttress.cli._inputs import names
-from buttress.cli._models import Approximation, Model
+from buttress.cli._models import Model
 from buttress.model_selection.titles import TITLES
+
+if TYPE_CHECKING:
+    from buttress.cli._fit_job import FitOptions
 
 
 def fit_in_blocks(
@@ -95,31 +98,20 @@ def refuse_in_blocks(given: dict[str, Any]) -> None:
             raise typer.BadParameter(f"{option} does not apply to --dask and directories")
 
 
-def fit_blocks(
-    data: Path,
-    target: str,
-    model: Model,
-    d: float,
-    out: Path,
-    ignore: str | None,
-    folds: int,
-    approximation: Approximation | None,
-    dask: str | None,
-    seed: int,
-    say: Output,
-) -> None:
+def fit_blocks(options: FitOptions, say: Output) -> None:
     """Files that need not fit in memory: one kind of model, an approximate kernel."""
     from buttress.model_selection.candidates import Request, make_candidate, takes_approximation
     from buttress.persistence import save
 
-    kind = "leaky" if model is Model.auto else model.value
+    data, out, seed, folds = options.data, options.out, options.seed, options.folds
+    kind = "leaky" if options.model is Model.auto else options.model.value
     if not takes_approximation(kind):
         raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
-    name = approximation.value if approximation else "auto"
-    estimator = make_candidate(kind, Request(d=d, seed=seed, folds=folds), approximation=name)
-    estimator.set_params(cv=folds)
-    left_out = names(ignore)
-    fitted = fit_in_blocks(data, target, estimator, dask=dask, ignore=left_out)
+    request = Request(d=options.d or 0.2, seed=seed, folds=folds)
+    feature_map = options.approximation.value if options.approximation else "auto"
+    estimator = make_candidate(kind, request, approximation=feature_map).set_params(cv=folds)
+    left_out = names(options.ignore)
+    fitted = fit_in_blocks(data, options.target, estimator, dask=options.dask, ignore=left_out)
     rows = int(fitted.encoder_.scaler_.n_samples_seen_)
     fitted.ignore = left_out
     fitted.record_ = {"model": TITLES[kind], "rows": rows, "seed": seed, "folds": folds}

@@ -146,11 +146,11 @@ def warn_in_one_line(
 
 def limit_threads(jobs: int) -> Any:
     """Context in which BLAS and OpenMP use at most `jobs` threads; -1 leaves them alone."""
-    from threadpoolctl import threadpool_limits
+    from buttress._threads import limited_threads
 
     if jobs == 0:
         raise typer.BadParameter("--jobs 0 is not accepted: a positive number, or -1 for all cores")
-    return threadpool_limits(limits=None if jobs < 0 else jobs)
+    return limited_threads(None if jobs < 0 else jobs)
 
 
 __all__ = [

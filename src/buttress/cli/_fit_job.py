@@ -36,6 +36,8 @@ from buttress.model_selection.titles import ANSWERING, TITLES
 
 if TYPE_CHECKING:
     from buttress.model_selection import Measure
+    from buttress.noise import CleanScore
+    from buttress.report import Report
     from buttress.tables.automatic import Chosen
 
 # The budget when none is given.
@@ -93,6 +95,8 @@ def run_fit(options: FitOptions) -> None:
     if options.dask is not None or options.data.is_dir():
         _fit_in_blocks(options, say)
         return
+    from buttress.report.truth import score_on_true_labels, wrong_label_shares
+
     source = corrected(options.data, options.corrections, options.target)
     with limit_threads(options.jobs), source as path:
         read = options.read(path)
@@ -103,7 +107,9 @@ def run_fit(options: FitOptions) -> None:
         say.say(describe(options.data, read))
         chosen = _choose(options, read, kinds, measure, weights, budget, say)
         print_comparison(say, chosen, measure)
-        say.say(quality(chosen, measure))
+        score = score_on_true_labels(chosen.judged, measure)
+        wrong = wrong_label_shares(score)
+        say.say(quality(chosen, measure, wrong))
         changes = None
         if options.corrections is not None:
             before = options.read(options.data)
@@ -112,10 +118,13 @@ def run_fit(options: FitOptions) -> None:
         _save(chosen, options, read, measure)
         say.say(f"wrote {options.out} ({options.out.stat().st_size} bytes)")
         if options.report is not None:
+            from buttress.report import write_report
+
             told = changes["sentences"] if changes else []
-            _report(chosen, options, read, measure, weights, told, options.report)
+            page = _report(chosen, options, read, measure, weights, score)
+            write_report(replace(page, summary=[*page.summary, *told]), options.report)
             say.say(f"wrote {options.report}")
-    record = as_record(chosen, options.data, read, measure, options.out, options.report)
+    record = as_record(chosen, options, read, measure, wrong)
     say.result(record | {"corrections": changes})
 
 
@@ -134,19 +143,7 @@ def _fit_in_blocks(options: FitOptions, say: Output) -> None:
         "--d": None if options.model is Model.reject else options.d,
     }
     refuse_in_blocks(refused)
-    fit_blocks(
-        options.data,
-        options.target,
-        options.model,
-        options.d or 0.2,
-        options.out,
-        options.ignore,
-        options.folds,
-        options.approximation,
-        options.dask,
-        options.seed,
-        say,
-    )
+    fit_blocks(options, say)
 
 
 def _choose(
@@ -161,7 +158,7 @@ def _choose(
     from buttress.model_selection.candidates import Request
     from buttress.model_selection.cost_model import Size
     from buttress.model_selection.planning import Planner, available_threads
-    from buttress.tables.automatic import choose_model, encoded_width
+    from buttress.tables.automatic import RaceRules, choose_model, encoded_width
 
     size = Size(len(read.labels), encoded_width(read.table), len(read.classes))
     planning: dict[str, Any] = {
@@ -188,20 +185,23 @@ def _choose(
         target_coverage=options.target_coverage,
         jobs=None if len(kinds) > 1 else options.jobs,
     )
-    chosen = choose_model(
-        read.table,
-        read.labels,
-        kinds,
-        planner=planner,
-        measure=measure,
-        request=request,
-        target=options.target,
-        missing=str(options.missing),
-        approximation=options.approximation.value if options.approximation else None,
+    rules = RaceRules(
+        planner,
+        measure,
+        request,
         yardstick=len(kinds) > 1 or report,
         jobs=options.jobs,
         verbose=say.verbose,
         say=say.say,
+    )
+    chosen = choose_model(
+        read.table,
+        read.labels,
+        kinds,
+        rules,
+        target=options.target,
+        missing=str(options.missing),
+        approximation=options.approximation.value if options.approximation else None,
     )
     chosen.model.ignore = names(options.ignore)
     return chosen
@@ -246,12 +246,11 @@ def _report(
     read: Data,
     measure: Measure,
     weights: Any,
-    told: list[str],
-    out: Path,
-) -> None:
-    """Build the report from what was found, with what is `told` already, and write it."""
+    score: CleanScore | None,
+) -> Report:
+    """The report, from what was found."""
     from buttress.model_selection.candidates import Request
-    from buttress.report import fit_report, write_report
+    from buttress.report import fit_report
 
     folds = options.folds
     asked = Request(
@@ -261,11 +260,16 @@ def _report(
         class_weight=weights,
         jobs=options.jobs,
     )
-    data = str(options.data)
-    page = fit_report(
-        data, read.table, read.labels, chosen, measure=measure, request=asked, folds=folds
+    return fit_report(
+        str(options.data),
+        read.table,
+        read.labels,
+        chosen,
+        measure=measure,
+        request=asked,
+        folds=folds,
+        on_true_labels=score,
     )
-    write_report(replace(page, summary=[*page.summary, *told]), out)
 
 
 def _save(chosen: Chosen, options: FitOptions, read: Data, measure: Measure) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from buttress.cli._console import Output
+    from buttress.cli._fit_job import FitOptions
     from buttress.cli._inputs import Data
     from buttress.model_selection import Judged, Measure
+    from buttress.report.sections import Interval
     from buttress.tables.automatic import Chosen
+
+# Classes that a line of text tells of.
+_MOST_CLASSES = 10
 
 
 def describe(path: Path, read: Data) -> str:
     """What is in the file."""
-    each = ", ".join(f"{name} {count}" for name, count in list(read.classes.items())[:10])
+    each = ", ".join(
+        f"{name} {count}" for name, count in list(read.classes.items())[:_MOST_CLASSES]
+    )
     dropped = read.n_read - len(read.labels)
     left_out = f" ({dropped} rows with missing values left out)" if dropped else ""
     return f"{path}: {len(read.labels)} rows, {len(read.table.names)} columns{left_out}; {each}"
@@ -67,8 +75,8 @@ def _right(judged: Judged) -> str:
     return "–" if judged.rejected.all() else f"{100 * judged.accuracy:.2f} %"
 
 
-def quality(chosen: Chosen, measure: Measure) -> str:
-    """How good the model is, on rows that it has not seen."""
+def quality(chosen: Chosen, measure: Measure, wrong: Mapping[str, Interval]) -> str:
+    """How good the model is, on rows that it has not seen, and how many labels seem wrong."""
     judged = chosen.judged
     loss = measure.estimate(judged)
     parts = [
@@ -78,19 +86,23 @@ def quality(chosen: Chosen, measure: Measure) -> str:
     if judged.rejected.any():
         answers = "" if judged.rejected.all() else f", {_right(judged)} of its answers right"
         parts.append(f"no answer to {100 * judged.rejected.mean():.1f} % of them{answers}")
-    rates = noise_rates(chosen)
-    if rates:
-        each = ", ".join(f"{100 * rate:.1f} % of class {name}" for name, rate in rates.items())
-        parts.append(f"labels that seem wrong: {each}")
+    if wrong:
+        shares = [
+            f"{100 * share:.1f} % of class {name} ({100 * low:.1f} – {100 * high:.1f} %)"
+            for name, (share, low, high) in list(wrong.items())[:_MOST_CLASSES]
+        ]
+        more = len(wrong) - len(shares)
+        shares += [f"{more} more classes in --json"] if more > 0 else []
+        parts.append(f"labels that seem wrong: {', '.join(shares)}")
     return "; ".join(parts)
 
 
 def as_record(
-    chosen: Chosen, data: Path, read: Data, measure: Measure, out: Path, report: Path | None
+    chosen: Chosen, options: FitOptions, read: Data, measure: Measure, wrong: Mapping[str, Interval]
 ) -> dict[str, Any]:
     """What a program is told."""
     return {
-        "data": str(data),
+        "data": str(options.data),
         "rows": len(read.labels),
         "rows_in_file": read.n_read,
         "columns": len(read.table.names),
@@ -102,16 +114,9 @@ def as_record(
         "chosen": chosen.kind,
         "why": chosen.why,
         "held_out": summary(chosen.judged, measure),
-        "noise_rates": noise_rates(chosen),
+        "noise_rates": {name: share for name, (share, _, _) in wrong.items()},
         "rows_fitted": chosen.final.rows,
         "landmarks": chosen.final.components,
-        "model": str(out),
-        "report": str(report) if report else None,
+        "model": str(options.out),
+        "report": str(options.report) if options.report else None,
     }
-
-
-def noise_rates(chosen: Chosen) -> dict[str, float]:
-    """Shares of wrong labels as the ramp classifier's search estimates them, if it ran."""
-    search = chosen.race.searches.get("ramp")
-    rates = getattr(search, "noise_rates_", None) or {}
-    return {str(label): float(rate) for label, rate in rates.items()}

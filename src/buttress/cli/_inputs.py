@@ -152,7 +152,7 @@ def read_data(
     from buttress.tables import column_names, read_table
     from buttress.tables.encoder import refuse_missing
     from buttress.tables.grammar import class_labels
-    from buttress.tables.table import is_missing, listed
+    from buttress.tables.table import is_missing, listed, refuse_infinite
 
     present = column_names(existing_file(path), decimal=decimal)
     if target not in present:
@@ -167,6 +167,7 @@ def read_data(
     table = read_table(
         path, target=target, text=names(categorical), skip=names(ignore), decimal=decimal
     )
+    refuse_infinite(table, str(path))
     n_read = len(table)
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from buttress._files import is_device
 from buttress.classifiers.online import learner_names
 from buttress.cli._compiled import compile_learner
 from buttress.cli._console import CommandError, Output, limit_threads
@@ -54,6 +55,9 @@ class Drift(StrEnum):
 
 # Options that only some learners have, by the name of the estimator's parameter.
 _OWN = ("s", "alpha", "eta", "tau")
+
+# What the kinds of input are called.
+_FORMS = {"csv": "CSV", "jsonl": "JSON lines"}
 
 # What a saved model brings along.
 _FIXED = {
@@ -177,7 +181,7 @@ def _check_files(options: StreamOptions) -> None:
     guard_files([*inputs, options.start_from, _standard_input(options)], outputs)
     for path in inputs:
         if path is not None:
-            existing_file(path)
+            _refuse_other_files(existing_file(path))
     if options.resume and (checkpoint is None or options.out is None):
         raise typer.BadParameter(
             "--resume needs --checkpoint and --out: lines already sent to standard output "
@@ -186,6 +190,18 @@ def _check_files(options: StreamOptions) -> None:
     if checkpoint is not None and checkpoint.exists() and not options.resume:
         raise typer.BadParameter(
             f"{checkpoint} exists: give --resume to continue that run, or remove the file"
+        )
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Refuse a file that is no text; a pipe is left to its reader."""
+    from buttress.tables.other_files import other_kind
+
+    what = "" if is_device(path) else other_kind(path)
+    if what:
+        raise typer.BadParameter(
+            f"{path}: {what.partition(':')[0]}; a stream reads CSV or JSON lines "
+            f"('buttress convert {path} rows.csv' makes CSV of a table)"
         )
 
 
@@ -345,4 +361,7 @@ def conclude(run: StreamRun, say: Output, out: Path | None) -> None:
     if out is not None:
         say.result(summary)
     if not run.n_rows and run.rejected:
-        raise CommandError(f"none of the {run.rejected} lines is a row; {run.first_reason}")
+        raise CommandError(
+            f"none of the {run.rejected} lines is a row (read as {_FORMS[run.parser.kind]}; "
+            f"--format says otherwise); {run.first_reason}"
+        )

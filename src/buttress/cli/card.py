@@ -121,7 +121,7 @@ def _answers(model: Any, table: Table, target: str, groups: list[str], data: Pat
     import numpy as np
 
     from buttress.report.card import Answered
-    from buttress.tables.table import as_text, listed
+    from buttress.tables.table import as_text, lacking
 
     for name in groups:
         if name not in table.columns:
@@ -133,9 +133,7 @@ def _answers(model: Any, table: Table, target: str, groups: list[str], data: Pat
     absent = [name for name in model.feature_names_in_ if name not in features.columns]
     if absent:
         hint = did_you_mean(absent[0], unknown)
-        raise typer.BadParameter(
-            f"{data}: the column {listed(absent)} of the model is missing in the data{hint}"
-        )
+        raise typer.BadParameter(f"{data}: {lacking(absent)} in the data{hint}")
     true = np.array([str(label) for label in table[target]])
     answers = np.array([str(label) for label in model.predict(features)])
     where = f"the {len(true)} rows of {data.name}"

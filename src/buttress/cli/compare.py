@@ -245,7 +245,6 @@ def _judge(
         Encoding(read.table, missing),
         read.labels,
         pairs,
-        titles=TITLES,
         flip=flip if rate > 0 else None,
         seed=request.seed,
         jobs=jobs,

@@ -1,4 +1,4 @@
-"""``buttress convert``: a table from one kind of file to another, as numbers for LIBSVM."""
+"""``buttress convert``: a table as CSV, or as numbers for LIBSVM."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def cost(
 
     size = Size(rows, features, classes)
     known = Planner(size, budget, folds=folds, speed=processor_factor(), clock=lambda: 0.0)
-    found = [
+    costs = [
         {
             "model": kind,
             "title": TITLES[kind],
@@ -60,13 +60,13 @@ def cost(
     ]
     gram = 8 * rows**2 / 1e6
     plan = Planner(size, budget, threads=available_threads(jobs), folds=folds, clock=lambda: 0.0)
-    kinds = [str(each["model"]) for each in found if each["model"] != "reject"]
+    kinds = [str(each["model"]) for each in costs if each["model"] != "reject"]
     sentence = plan.sentence(kinds)
     say.table(
         ["model", "search, s", "one fit, s", f"one fit on {_LANDMARKS} landmarks, s"],
         [
             (each["title"], *(_spoken(each[key]) for key in ("search", "fit", "on_landmarks")))
-            for each in found
+            for each in costs
         ],
         title=f"processor seconds for {rows} rows, {features} features, {classes} classes",
     )
@@ -80,7 +80,7 @@ def cost(
             "rows": rows,
             "features": features,
             "classes": classes,
-            "processor_seconds": found,
+            "processor_seconds": costs,
             "gram_megabytes": gram,
             "plan": sentence,
             "seconds": plan.estimate(kinds),

@@ -130,8 +130,9 @@ def _print(say: Output, shown: Demonstration) -> None:
                 f"{100 * each['answered']:.1f} %",
                 f"{100 * each['risk']:.1f} %",
                 "" if kind == "svc" else f"{100 * gap['low']:+.1f} to {100 * gap['high']:+.1f}",
-                f"{each['seconds']:.2f}",
+                "same fit" if kind == "abstaining" else f"{each['seconds']:.2f}",
             )
         )
-    heads = ["model", "accuracy of answers", "answered", f"cost per row, d = {D:g}"]
+    heads = ["model", "accuracy of answers", "answered", f"cost, d = {D:g}"]
     say.table([*heads, "against SVC, points", "processor s a fit"], rows)
+    say.say(f"cost: of a row on average, 1 for a wrong answer, {D:g} for none, 0 for a right one")

@@ -10,7 +10,7 @@ import typer
 from buttress._words import did_you_mean
 from buttress.cli._console import CommandError, Jobs, Json, Output, Quiet, Seed
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 _HOLDS = {True: "holds", False: "DOES NOT HOLD", None: "cannot tell"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import webbrowser
+from contextlib import closing
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -91,11 +93,11 @@ def review(
     - `buttress review patients.csv --target diagnosis --export corrections.csv`
     """
     say = Output(json, quiet)
-    place = store or data.with_name(data.name + ".review.sqlite")
-    guard_files([data, token_file, files], {"--store": place, "--export": export})
+    kept_in = store or data.with_name(data.name + ".review.sqlite")
+    guard_files([data, token_file, files], {"--store": kept_in, "--export": export})
     check_files(files)
     if export is not None:
-        _export(existing_file(place, "review"), export, say, data, target)
+        _export(existing_file(kept_in, "review"), export, say, data, target)
         return
     token = check_listening(host, token_file)
     from buttress.review.page import review_app
@@ -113,56 +115,68 @@ def review(
             decimal=decimal,
         )
         judge = make_judge(read, witnesses=witnesses, strategy=order, seed=seed, jobs=jobs)
-        say.say(f"judging {len(read.labels)} labels of {data}, or taking up the review in {place}")
-        note_written(place)
-        room = _make_room(place, data, target, key, read, judge, every, top, overlap, files)
+        say.say(
+            f"judging {len(read.labels)} labels of {data}, or taking up the review in {kept_in}"
+        )
+        note_written(kept_in)
+        asked = _Review(data, target, kept_in, key, every, top, overlap, files)
+        room = _make_room(asked, read, judge)
 
         def tell(address: str) -> None:
             say.say(f"review on {address}/ (Ctrl-C ends it; nothing is lost)")
-            say.result({"address": f"{address}/", "store": str(place), "rows": len(read.labels)})
+            say.result({"address": f"{address}/", "store": str(kept_in), "rows": len(read.labels)})
             if browser and not json and not quiet:
                 webbrowser.open(f"{address}/")
 
-        run_server(review_app(room, token), host, port, started=tell)
+        with closing(room):
+            run_server(review_app(room, token), host, port, started=tell)
 
 
-def _make_room(
-    place: Path,
-    data: Path,
-    target: str,
-    key: str | None,
-    read: Labelled,
-    judge: AuditJudge,
-    every: int,
-    top: int | None,
-    overlap: float,
-    files: Path | None,
-) -> SuspectRoom:
+@dataclass(frozen=True)
+class _Review:
+    """What a review is of, and how it goes; the options by their names."""
+
+    data: Path
+    target: str
+    store: Path
+    key: str | None
+    every: int
+    top: int | None
+    overlap: float
+    files: Path | None
+
+
+def _make_room(asked: _Review, read: Labelled, judge: AuditJudge) -> SuspectRoom:
     from buttress.review.corrections import ROW_NUMBER
     from buttress.review.evidence import shown
     from buttress.review.room import SuspectRoom
     from buttress.review.store import ReviewStore
 
+    key, data = asked.key, asked.data
     keys = None if key is None else [shown(value) for value in read.table[key]]
     if keys is not None and len(set(keys)) < len(keys):
         raise typer.BadParameter(f"--key {key}: two rows have the same value")
-    store = ReviewStore(place, overlap=overlap)
-    store.remember("data", _fingerprint(data))
-    store.remember("target", target)
-    store.remember("key", key or ROW_NUMBER)
-    return SuspectRoom(
-        store,
-        read.table,
-        read.labels,
-        judge,
-        title=f"{data.name} – {target}",
-        features=read.features,
-        keys=keys,
-        key_column=key or ROW_NUMBER,
-        every=every,
-        top=top,
-        files=files,
-    )
+    store = ReviewStore(asked.store, overlap=asked.overlap)
+    try:
+        store.remember("data", _fingerprint(data))
+        store.remember("target", asked.target)
+        store.remember("key", key or ROW_NUMBER)
+        return SuspectRoom(
+            store,
+            read.table,
+            read.labels,
+            judge,
+            title=f"{data.name} – {asked.target}",
+            features=read.features,
+            keys=keys,
+            key_column=key or ROW_NUMBER,
+            every=asked.every,
+            top=asked.top,
+            files=asked.files,
+        )
+    except BaseException:
+        store.close()  # or its journals would stay beside it
+        raise
 
 
 def _fingerprint(data: Path) -> str:
@@ -171,13 +185,13 @@ def _fingerprint(data: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _export(place: Path, out: Path, say: Output, data: Path, target: str) -> None:
+def _export(kept_in: Path, out: Path, say: Output, data: Path, target: str) -> None:
     from buttress.review.corrections import write_corrections
     from buttress.review.progress import progress_of
     from buttress.review.room import corrections_of
     from buttress.review.store import ReviewStore
 
-    store = ReviewStore(place)
+    store = ReviewStore(kept_in)
     store.remember("data", _fingerprint(data))
     store.remember("target", target)
     made = corrections_of(store, store.known("key"))

@@ -12,7 +12,7 @@ from buttress.cli._console import Jobs, Json, Quiet, Seed
 from buttress.cli._inputs import Decimal, DecimalMark
 from buttress.cli._stream_job import Drift, Kind, Policy, StreamOptions, run_stream
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode="markdown")
 
 DataFile = Annotated[
     Path | None, typer.Argument(help="CSV or JSON lines; standard input if not given or -.")
@@ -137,12 +137,12 @@ def stream(
     With --from, columns, scale, classes and learner are those of a saved model, and options
     about them do not apply. Nothing here is random, so --seed changes nothing.
 
-    Examples:
+    **Examples:**
 
-      buttress stream rows.csv --target label --out answers.csv --checkpoint state.ckpt
+    - `buttress stream rows.csv --target label --out answers.csv --checkpoint state.ckpt`
 
-      tail -f rows.jsonl | buttress stream --classes no,yes --block-size 1
+    - `tail -f rows.jsonl | buttress stream --classes no,yes --block-size 1`
 
-      buttress stream rows.csv --key id --label-stream labels.csv --out answers.csv
+    - `buttress stream rows.csv --key id --label-stream labels.csv --out answers.csv`
     """
     run_stream(StreamOptions(**locals()))

@@ -1,4 +1,9 @@
-"""Data to learn from: the papers' generators, label noise, and named benchmark sets."""
+"""Data to learn from: the papers' generators, label noise, and named benchmark sets.
+
+`registry` lists the named sets with their sources and checksums, `loading` finds or downloads
+them; generators with a known distribution give its posterior and Bayes error too. A newcomer adds
+a set as a record of the registry.
+"""
 
 from buttress.datasets._gaussians import (
     make_mixture,

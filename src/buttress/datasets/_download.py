@@ -81,12 +81,12 @@ def _verify(record: Record, table: Table) -> None:
     _, rows, labels = table
     features = len(rows[0]) if rows else 0
     positives = sum(label in record.positive_labels for label in labels)
-    found = (len(rows), features, positives)
+    counted = (len(rows), features, positives)
     expected = (record.rows, record.features, record.positives)
-    if found != expected:
+    if counted != expected:
         raise ValueError(
             f"the source of data set {record.name!r} has changed: expected (rows, features, "
-            f"positives) = {expected}, got {found}"
+            f"positives) = {expected}, got {counted}"
         )
 
 

@@ -20,7 +20,7 @@ from buttress.datasets._known import (
 # K centres per class, p features, variance: the three examples of the leaky hockey stick
 # paper. Example 3 with the corrections p = 30 and sigma^2 = 10 (as printed, its Bayes error
 # would be zero).
-_EXAMPLES = {1: (3, 2, 1 / 10), 2: (10, 2, 1 / 50), 3: (3, 30, 10.0)}
+_MIXTURES = {1: (3, 2, 1 / 10), 2: (10, 2, 1 / 50), 3: (3, 30, 10.0)}
 
 
 def make_mixture(
@@ -64,9 +64,9 @@ def make_mixture(
     ((50, 2), [-1, 1])
     """
     n = check_size(n_samples)
-    if example not in _EXAMPLES:
-        raise ValueError(f"example must be one of {sorted(_EXAMPLES)}, got {example!r}")
-    count, width, variance = _EXAMPLES[example]
+    if example not in _MIXTURES:
+        raise ValueError(f"example must be one of {sorted(_MIXTURES)}, got {example!r}")
+    count, width, variance = _MIXTURES[example]
     random = check_random_state(random_state)
     if centers is None:
         mean = np.where(np.arange(width) < width / 2, 1.0, -1.0)

@@ -251,17 +251,17 @@ def make_waveform(n_samples: int = 400, *, random_state: Any = None) -> Bunch:
     """
     n = check_size(n_samples)
     random = check_random_state(random_state)
-    place = np.arange(1, 22)
-    waves = np.stack([np.maximum(6 - np.abs(place - peak), 0.0) for peak in (11, 15, 7)])
+    position = np.arange(1, 22)
+    waves = np.stack([np.maximum(6 - np.abs(position - peak), 0.0) for peak in (11, 15, 7)])
     pairs = np.array([[0, 1], [0, 2], [1, 2]])
 
     def log_density(points: Floats, pair: Any) -> Floats:
         """The normal density integrated over u in [0, 1]: again normal in u."""
         direction = waves[pair[0]] - waves[pair[1]]
-        rest = points - waves[pair[1]]
+        offset = points - waves[pair[1]]
         squared = direction @ direction
-        centre = rest @ direction / squared
-        residual = (rest**2).sum(axis=1) - squared * centre**2
+        centre = offset @ direction / squared
+        residual = (offset**2).sum(axis=1) - squared * centre**2
         size = np.sqrt(squared)
         # log(Phi(b) - Phi(a)) from the tail where both are small
         low, high = -size * centre, size * (1 - centre)

@@ -110,8 +110,8 @@ def fetch_dataset(name: str, *, force: bool = False) -> Path:
         Download again even when there is a file.
     """
     record = find_record(name)
-    found = None if force else find_file(record)
-    return found or _downloaded(record)
+    stored = None if force else find_file(record)
+    return stored or _downloaded(record)
 
 
 def _downloaded(record: Record) -> Path:
@@ -156,9 +156,9 @@ def find_file(record: Record) -> Path | None:
 
 
 def _check(path: Path, expected: str) -> None:
-    found = checksum(path)
-    if found != expected:
-        raise ValueError(f"{path} is damaged or another version: sha256 {found}, not {expected}")
+    actual = checksum(path)
+    if actual != expected:
+        raise ValueError(f"{path} is damaged or another version: sha256 {actual}, not {expected}")
 
 
 @contextmanager

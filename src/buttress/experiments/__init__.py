@@ -1,5 +1,9 @@
 """The papers, reproduced: one module per table or figure, run by name.
 
+A module ends in its `EXPERIMENT`: printed cells, tasks, a function that runs one of them, and
+statements that runs confirm or refute. What is computed is kept, so that a run may be stopped; a
+report is judged anew without running. A newcomer adds a module and its name below.
+
 >>> from buttress.experiments import experiment_names
 >>> "lhs-table2" in experiment_names()
 True

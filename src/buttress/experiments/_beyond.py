@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._claims import gap, verdict
-from buttress.experiments._figures import COLOURS, GREY, MARKERS
+from buttress.experiments._claims import gap, in_most, in_points, verdict
+from buttress.experiments._figures import COLOURS, GREY, MARKERS, two_errors
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
 
 NOISE_AWARE = "NoiseAwareClassifier"
@@ -18,31 +19,132 @@ PURPOSE = (
 )
 
 
+@dataclass(frozen=True)
+class DefaultsBesidePrinted:
+    """Errors of a family's default and of the noise-aware classifier, beside printed ones.
+
+    Attributes
+    ----------
+    default_model : str
+        What the family's own classifier is called.
+    names : mapping
+        Data set -> its title.
+    printed : mapping
+        Data set -> the lowest printed error.
+    columns : str
+        Of how many columns it is the lowest, in words.
+    """
+
+    default_model: str
+    names: Mapping[str, str]
+    printed: Mapping[str, str]
+    columns: str
+
+    @property
+    def models(self) -> tuple[str, str]:
+        return self.default_model, NOISE_AWARE
+
+    def cells(self) -> tuple[Cell, ...]:
+        """One per data set and model, the printed number beside it as a label."""
+        return tuple(
+            Cell(
+                f"{name}/{model}",
+                name,
+                {"data": title, "best printed": self.printed[name], "model": model},
+                unit="error (%)",
+                scale=100.0,
+            )
+            for name, title in self.names.items()
+            for model in self.models
+        )
+
+    def pairs(self, values: Mapping[str, list[Any]]) -> list[Pair]:
+        """The noise-aware classifier minus the default on every set."""
+        columns = f"{NOISE_AWARE} - {self.default_model}"
+        sides = {
+            title: (values.get(f"{name}/{NOISE_AWARE}"), values.get(f"{name}/{self.default_model}"))
+            for name, title in self.names.items()
+        }
+        return [
+            in_points(title, columns, aware, default)
+            for title, (aware, default) in sides.items()
+            if aware and default
+        ]
+
+    def check(self, values: Mapping[str, list[Any]]) -> list[Check]:
+        """Whether each model errs less than the printed numbers on most sets."""
+        checks = (self._check(model, values) for model in self.models)
+        return [check for check in checks if check is not None]
+
+    def _check(self, model: str, values: Mapping[str, list[Any]]) -> Check | None:
+        gaps = {
+            title: gap(runs, [float(self.printed[name]) / 100] * len(runs))
+            for name, title in self.names.items()
+            if (runs := values.get(f"{name}/{model}"))
+        }
+        if not gaps:
+            return None
+        verdicts = [verdict(*difference) for difference in gaps.values()]
+        below, above, count = verdicts.count(-1), verdicts.count(1), len(gaps)
+        mean = np.mean([difference for difference, _ in gaps.values()])
+        failed = [f"{title} ({100 * d:+.0f})" for title, (d, _) in gaps.items() if d > 0.1]
+        return Check(
+            f"{model} with its defaults errs less than the best printed column on more than half "
+            "of the sets",
+            in_most(below, above, count),
+            f"clearly less on {below} of {count}, clearly more on {above}; mean difference "
+            f"{100 * mean:+.2f} points",
+            f"It fails, more than ten points above the printed number, on {' and '.join(failed)}"
+            if failed
+            else "",
+        )
+
+    def draw(self, figure: Any, values: Mapping[str, list[Any]]) -> None:
+        """Every model's error on every set beside the printed one."""
+        figure.set_size_inches(8, 1.5 + 0.32 * len(self.names))
+        axis = figure.subplots()
+        shown = [name for name in self.names if values.get(f"{name}/{self.default_model}")]
+        heights = np.arange(len(shown))[::-1]
+        printed = [float(self.printed[name]) for name in shown]
+        label = f"printed: best of {self.columns}"
+        axis.plot(printed, heights, "x", color=GREY, ms=7, label=label)
+        for k, model in enumerate(self.models):
+            runs = [100 * np.array(values[f"{name}/{model}"], dtype=float) for name in shown]
+            axis.errorbar(
+                [r.mean() for r in runs],
+                heights + 0.15 * k,
+                xerr=two_errors(runs),
+                fmt=MARKERS[k],
+                ms=5,
+                color=COLOURS[k],
+                label=model,
+            )
+        axis.set_yticks(heights, [self.names[name] for name in shown])
+        axis.set(xlabel="error (%), with two standard errors", xlim=(0, None))
+        axis.legend(loc="upper right")
+
+
 def beyond(
     name: str,
     title: str,
     paper: str,
     protocol: Sequence[str],
-    names: Mapping[str, str],
-    own: str,
-    printed: Mapping[str, str],
-    columns: str,
+    beside: DefaultsBesidePrinted,
     tasks: Callable[[Plan], list[Task]],
     run: Callable[[Mapping[str, Any], Plan], Values],
 ) -> Experiment:
     """The page of a table of errors: the family's own default, and the noise-aware classifier."""
-    models = (own, NOISE_AWARE)
     return Experiment(
         name=name,
         title=f"{title}, beyond the paper: the library's defaults",
         paper=paper,
         protocol=(PURPOSE, *protocol),
-        cells=_cells_of(names, models, printed, "best printed"),
+        cells=beside.cells(),
         tasks=tasks,
         run=run,
-        draw=_drawn(names, models, printed, f"best of {columns}"),
-        check=_judged(names, models, printed, "the best printed column"),
-        pairs=_pairs_of(names, NOISE_AWARE, own),
+        draw=beside.draw,
+        check=beside.check,
+        pairs=beside.pairs,
         ours=True,
     )
 
@@ -52,112 +154,3 @@ def noise_aware() -> Any:
     from buttress.noise import NoiseAwareClassifier
 
     return NoiseAwareClassifier(random_state=0)
-
-
-def _cells_of(
-    names: Mapping[str, str], models: Sequence[str], printed: Mapping[str, str], column: str
-) -> tuple[Cell, ...]:
-    """One cell per data set and model, the printed number beside it as a label."""
-    return tuple(
-        Cell(
-            f"{name}/{model}",
-            name,
-            {"data": title, column: printed[name], "model": model},
-            unit="error (%)",
-            scale=100.0,
-        )
-        for name, title in names.items()
-        for model in models
-    )
-
-
-def _pairs_of(
-    names: Mapping[str, str], one: str, other: str
-) -> Callable[[Mapping[str, list[Any]]], list[Pair]]:
-    """The difference of two models on every set, in points."""
-
-    def pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-        found = []
-        for name, title in names.items():
-            if values.get(f"{name}/{one}") and values.get(f"{name}/{other}"):
-                difference, error = gap(values[f"{name}/{one}"], values[f"{name}/{other}"])
-                what = f"{one} - {other} (points)"
-                found.append(Pair(title, what, 100 * difference, 100 * error))
-        return found
-
-    return pairs
-
-
-def _judged(
-    names: Mapping[str, str],
-    models: Sequence[str],
-    printed: Mapping[str, str],
-    whose: str,
-) -> Callable[[Mapping[str, list[Any]]], list[Check]]:
-    """Whether each model errs less than the printed numbers on most sets."""
-
-    def check(values: Mapping[str, list[Any]]) -> list[Check]:
-        checks = []
-        for model in models:
-            below, above, gaps, failed = 0, 0, [], []
-            for name, title in names.items():
-                runs = values.get(f"{name}/{model}")
-                if not runs:
-                    continue
-                theirs = float(printed[name]) / 100
-                difference, error = gap(runs, [theirs] * len(runs))
-                gaps.append(difference)
-                below += verdict(difference, error) < 0
-                above += verdict(difference, error) > 0
-                if difference > 0.1:
-                    failed.append(f"{title} ({100 * difference:+.0f})")
-            if not gaps:
-                continue
-            checks.append(
-                Check(
-                    f"{model} with its defaults errs less than {whose} on more than half of the "
-                    "sets",
-                    True if below > len(gaps) / 2 else False if above >= len(gaps) / 2 else None,
-                    f"clearly less on {below} of {len(gaps)}, clearly more on {above}; mean "
-                    f"difference {100 * np.mean(gaps):+.2f} points",
-                    f"It fails, more than ten points above the printed number, on "
-                    f"{' and '.join(failed)}"
-                    if failed
-                    else "",
-                )
-            )
-        return checks
-
-    return check
-
-
-def _drawn(
-    names: Mapping[str, str], models: Sequence[str], printed: Mapping[str, str], whose: str
-) -> Callable[[Any, Mapping[str, list[Any]]], None]:
-    """Every model's error on every set beside the printed one."""
-
-    def draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-        figure.set_size_inches(8, 1.5 + 0.32 * len(names))
-        axis = figure.subplots()
-        shown = [name for name in names if values.get(f"{name}/{models[0]}")]
-        heights = np.arange(len(shown))[::-1]
-        axis.plot(
-            [float(printed[name]) for name in shown], heights, "x", color=GREY, ms=7,
-            label=f"printed: {whose}",
-        )  # fmt: skip
-        for place, model in enumerate(models):
-            runs = [100 * np.array(values[f"{name}/{model}"], dtype=float) for name in shown]
-            axis.errorbar(
-                [r.mean() for r in runs],
-                heights + 0.15 * (place + 1) - 0.15,
-                xerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-                fmt=MARKERS[place],
-                ms=5,
-                color=COLOURS[place],
-                label=model,
-            )
-        axis.set_yticks(heights, [names[name] for name in shown])
-        axis.set(xlabel="error (%), with two standard errors", xlim=(0, None))
-        axis.legend(loc="upper right")
-
-    return draw

@@ -8,12 +8,12 @@ are there, does not when even all unclear ones would not do, and cannot be told 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._model import Check
+from buttress.experiments._model import Check, Pair
 
 Values = Mapping[str, list[Any]]
 # A case: what it is called, the side that should be smaller, the side that should be larger.
@@ -47,9 +47,9 @@ def verdict(difference: float, error: float) -> int:
 
 def at_least(statement: str, needed: int, cases: Sequence[Case]) -> Check:
     """The first side is smaller in at least `needed` of the cases."""
-    found = [verdict(*gap(small, large)) for _, small, large in cases]
+    verdicts = [verdict(*gap(small, large)) for _, small, large in cases]
     lower = sum(gap(small, large)[0] < 0 for _, small, large in cases)
-    wins, losses = found.count(-1), found.count(1)
+    wins, losses = verdicts.count(-1), verdicts.count(1)
     holds = True if wins >= needed else False if len(cases) - losses < needed else None
     measured = (
         f"smaller in {lower} of {len(cases)}; clearly smaller in {wins}, clearly larger in {losses}"
@@ -60,16 +60,16 @@ def at_least(statement: str, needed: int, cases: Sequence[Case]) -> Check:
 def always(statement: str, cases: Sequence[Case], unless: Sequence[str] = ()) -> Check:
     """The first side is smaller in every case but those named in `unless`."""
     judged = {name: verdict(*gap(small, large)) for name, small, large in cases}
-    counted = {name: found for name, found in judged.items() if name not in unless}
-    larger = [name for name, found in counted.items() if found > 0]
-    unclear = [name for name, found in counted.items() if found == 0]
+    counted = {name: outcome for name, outcome in judged.items() if name not in unless}
+    larger = [name for name, outcome in counted.items() if outcome > 0]
+    unclear = [name for name, outcome in counted.items() if outcome == 0]
     holds = False if larger else None if unclear else True
-    parts = [f"clearly smaller in {len(counted) - len(larger) - len(unclear)} of {len(counted)}"]
+    texts = [f"clearly smaller in {len(counted) - len(larger) - len(unclear)} of {len(counted)}"]
     if larger:
-        parts.append(f"clearly larger at {', '.join(larger)}")
+        texts.append(f"clearly larger at {', '.join(larger)}")
     if unclear:
-        parts.append(f"unclear at {', '.join(unclear)}")
-    return Check(statement, holds, "; ".join(parts))
+        texts.append(f"unclear at {', '.join(unclear)}")
+    return Check(statement, holds, "; ".join(texts))
 
 
 def cases(values: Values, keys: Mapping[str, tuple[str, str]]) -> list[Case]:
@@ -81,11 +81,12 @@ def cases(values: Values, keys: Mapping[str, tuple[str, str]]) -> list[Case]:
     ]
 
 
-def claims(*makers: Callable[[Values], Check | None]) -> Callable[[Values], list[Check]]:
-    """One check from every maker that finds its values."""
+def in_most(below: int, above: int, count: int) -> bool | None:
+    """Whether a side is clearly smaller in more than half of the cases; None when unclear."""
+    return True if below > count / 2 else False if above >= count / 2 else None
 
-    def check(values: Values) -> list[Check]:
-        made = (maker(values) for maker in makers)
-        return [one for one in made if one is not None]
 
-    return check
+def in_points(what: str, columns: str, first: Sequence[Any], second: Sequence[Any]) -> Pair:
+    """The difference of two columns of errors, in points."""
+    difference, error = gap(first, second)
+    return Pair(what, f"{columns} (points)", 100 * difference, 100 * error)

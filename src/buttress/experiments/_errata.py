@@ -35,12 +35,14 @@ def _printed(name: str) -> dict[str, float]:
 def _where(pairs: Sequence[tuple[str, float, float]]) -> tuple[str, ...]:
     """The places at which the first number is not below the second."""
     return tuple(
-        f"{place}: {one:g} against {other:g}" for place, one, other in pairs if one >= other
+        f"{where}: {first:g} against {second:g}"
+        for where, first, second in pairs
+        if first >= second
     )
 
 
 def _rejection_rates() -> list[Contradiction]:
-    found = []
+    contradictions = []
     for number in (3, 4, 5):
         cells = _printed(f"double-ramp-table{number}")
         costs = [key.split("/")[0] for key in cells if key.endswith("double ramp/RR")]
@@ -49,7 +51,7 @@ def _rejection_rates() -> list[Contradiction]:
             for d in costs
             if d != "0.5"
         ]
-        found.append(
+        contradictions.append(
             Contradiction(
                 "Double ramp",
                 "significantly lesser rejection rate for all the datasets and for all values of d",
@@ -57,7 +59,7 @@ def _rejection_rates() -> list[Contradiction]:
                 _where(pairs),
             )
         )
-    return found
+    return contradictions
 
 
 def _risk_identity() -> list[Contradiction]:
@@ -68,7 +70,7 @@ def _risk_identity() -> list[Contradiction]:
     """
     from buttress.experiments import get_experiment
 
-    found = []
+    contradictions = []
     for number in (3, 4, 5):
         cells = {cell.id: cell for cell in get_experiment(f"double-ramp-table{number}").cells}
         off = []
@@ -84,7 +86,7 @@ def _risk_identity() -> list[Contradiction]:
             slack = float(share.spread or 0) * float(right.spread or 0) / 1e4 + 2e-3
             if abs(implied - float(cell.printed)) > slack:
                 off.append(f"{method}, d = {d}: {cell.printed} printed, {implied:.3f} implied")
-        found.append(
+        contradictions.append(
             Contradiction(
                 "Double ramp",
                 "risk, rejection rate and accuracy are of the same runs (they are not where "
@@ -93,7 +95,7 @@ def _risk_identity() -> list[Contradiction]:
                 tuple(off),
             )
         )
-    return found
+    return contradictions
 
 
 def _support_vectors() -> list[Contradiction]:
@@ -153,14 +155,14 @@ def _support_vectors() -> list[Contradiction]:
 
 
 def _minimax() -> list[Contradiction]:
-    one, three = _printed("uncertainty-table1"), _printed("uncertainty-table3")
+    table1, table3 = _printed("uncertainty-table1"), _printed("uncertainty-table3")
     balanced = [
-        (method, one["0.5/MPM"], one[f"0.5/{method}"])
+        (method, table1["0.5/MPM"], table1[f"0.5/{method}"])
         for method in ("C-SVM", "unbiased MPM", "h = 0", "h = 1")
     ]
-    sets = list(dict.fromkeys(key.split("/")[0] for key in three))
+    sets = list(dict.fromkeys(key.split("/")[0] for key in table3))
     smaller = [
-        (name, three[f"{name}/h = 0"], three[f"{name}/unbiased MPM"])
+        (name, table3[f"{name}/h = 0"], table3[f"{name}/unbiased MPM"])
         for name in sets
         if name not in ("flare_solar_ida", "titanic_ida")
     ]
@@ -183,7 +185,7 @@ def _minimax() -> list[Contradiction]:
 def _counts() -> list[Contradiction]:
     """The leaky hockey stick paper counts its wins; the counts are those of its table."""
     cells = _printed("lhs-table2")
-    found = []
+    contradictions = []
     for kernel, quantity, claimed in (
         ("linear", "error", 10),
         ("Gaussian", "error", 6),
@@ -196,7 +198,7 @@ def _counts() -> list[Contradiction]:
             for name in sets
         )
         what = "outperforms" if quantity == "error" else "is faster than"
-        found.append(
+        contradictions.append(
             Contradiction(
                 "Leaky hockey stick",
                 f"the {kernel} LHS {what} the SVM on {claimed} of 15 data sets",
@@ -204,7 +206,7 @@ def _counts() -> list[Contradiction]:
                 () if wins == claimed else (f"its table has {wins}",),
             )
         )
-    return found
+    return contradictions
 
 
 def contradictions() -> list[Contradiction]:
@@ -216,7 +218,7 @@ def write_errata(page: Markdown) -> str:
     """The page of errata: contradictions first, misprints after them."""
     page.heading("Errata of the papers")
     held = contradictions()
-    denied = [one for one in held if one.denied_by]
+    denied = [sentence for sentence in held if sentence.denied_by]
     page.paragraph(
         f"{len(held)} sentences of the papers were held against the numbers printed in their own "
         f"tables, without any run of ours; {len(denied)} are denied by them. Below that, formulas "
@@ -227,8 +229,8 @@ def write_errata(page: Markdown) -> str:
     page.table(
         ["paper", "sentence", "table", "denied by"],
         [
-            [one.paper, one.sentence, one.table, _shortened(one.denied_by)]
-            for one in [*denied, *(one for one in held if not one.denied_by)]
+            [sentence.paper, sentence.sentence, sentence.table, _shortened(sentence.denied_by)]
+            for sentence in [*denied, *(sentence for sentence in held if not sentence.denied_by)]
         ],
     )
     for paper, rows in MISPRINTS.items():
@@ -237,8 +239,8 @@ def write_errata(page: Markdown) -> str:
     return str(page)
 
 
-def _shortened(places: tuple[str, ...], most: int = 8) -> str:
-    if not places:
+def _shortened(cases: tuple[str, ...], most: int = 8) -> str:
+    if not cases:
         return "nothing: the numbers bear it out"
-    rest = f"; and {len(places) - most} more" if len(places) > most else ""
-    return "; ".join(places[:most]) + rest
+    more = f"; and {len(cases) - most} more" if len(cases) > most else ""
+    return "; ".join(cases[:most]) + more

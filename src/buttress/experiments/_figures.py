@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from buttress._files import replacing
 from buttress.experiments._model import Experiment
@@ -54,7 +55,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def line_style(place: int) -> dict[str, Any]:
+def line_style(k: int) -> dict[str, Any]:
     """Colour and dashes of the line at this place of a legend.
 
     Examples
@@ -62,7 +63,29 @@ def line_style(place: int) -> dict[str, Any]:
     >>> line_style(0)["color"]
     '#0072B2'
     """
-    return {"color": COLOURS[place % len(COLOURS)], "ls": DASHES[place % len(DASHES)]}
+    return {"color": COLOURS[k % len(COLOURS)], "ls": DASHES[k % len(DASHES)]}
+
+
+def marked_line(k: int) -> dict[str, Any]:
+    """The same with a marker at every point."""
+    return line_style(k) | {"marker": MARKERS[k % len(MARKERS)]}
+
+
+def draw_curves(axis: Any, values: Mapping[str, list[Any]], x: str, names: Iterable[str]) -> None:
+    """A line for every name, over the values of `x`."""
+    for k, name in enumerate(names):
+        axis.plot(values[x][0], values[name][0], label=name, **line_style(k))
+
+
+def two_errors(runs: Iterable[NDArray[Any]]) -> list[float]:
+    """Two standard errors of the mean of each array, 0 for one run.
+
+    Examples
+    --------
+    >>> two_errors([np.array([1.0, 3.0]), np.array([5.0])])
+    [2.0, 0.0]
+    """
+    return [float(2 * r.std(ddof=1) / np.sqrt(len(r))) if len(r) > 1 else 0.0 for r in runs]
 
 
 def lettered(axes: Any) -> None:
@@ -153,11 +176,11 @@ def _points(
 ) -> None:
     if not chosen:
         return
-    own = np.nan_to_num(2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float))
+    errors = np.nan_to_num(2 * np.array([cell["se"] or 0.0 for cell in chosen], dtype=float))
     axis.errorbar(
         [float(cell["paper"]) for cell in chosen],
         [cell["mean"] for cell in chosen],
-        yerr=own,
+        yerr=errors,
         xerr=np.nan_to_num([2 * (cell["paper_se"] or 0.0) for cell in chosen]),
         fmt=marker,
         ms=4,

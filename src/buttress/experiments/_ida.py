@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
 from buttress.datasets.registry import BY_NAME
-from buttress.experiments._sampling import Split, standardised
+from buttress.experiments._sampling import Split, TrainTest, standardised
 
 PAPER = (
     'T. Kanamori, A. Takeda, T. Suzuki, "Conjugate relation between loss functions and '
@@ -49,11 +46,9 @@ def realisations(name: str, count: int) -> list[tuple[Split, bool]]:
     return stored
 
 
-def realisation(
-    name: str, number: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Training rows and labels, test rows and labels; scaled as the training rows ask."""
+def realisation(name: str, number: int) -> TrainTest:
+    """One of the splits; scaled as the training rows ask."""
     bunch = load_dataset(name)
     (train, test), _ = realisations(name, number + 1)[number]
     X = standardised(bunch.X, train)
-    return X[train], bunch.y[train], X[test], bunch.y[test]
+    return TrainTest(X[train], bunch.y[train], X[test], bunch.y[test])

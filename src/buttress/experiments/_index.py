@@ -38,7 +38,7 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
     sorted_by = {paper: [r for r in reports if r["paper"] == paper] for paper in papers}
     page.table(
         ["paper", "verdict", "cells that agree", "statements"],
-        [_paper_row(own, page) for own in sorted_by.values()],
+        [_paper_row(of_paper, page) for of_paper in sorted_by.values()],
         widths=(22, 46, 12, 20),
     )
     total = _sum(reports)
@@ -51,10 +51,12 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
         "was made."
     )
     links = [_link(r, page) for r in reports if r["experiment"].endswith(BEYOND)]
-    rest = "What the papers print wrongly, or print in one place and deny in another: "
+    errata = "What the papers print wrongly, or print in one place and deny in another: "
     page.items(
         [
-            _mixed(page, rest, ":doc:`errata`" if isinstance(page, RestructuredText) else "errata"),
+            _mixed(
+                page, errata, ":doc:`errata`" if isinstance(page, RestructuredText) else "errata"
+            ),
             *(
                 [_mixed(page, "What you would get today on the same data: ", ", ".join(links))]
                 if links
@@ -63,11 +65,11 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
         ]
     )
     page.heading("Disagreements", 2)
-    for own in sorted_by.values():
-        _disagreements(own, page)
+    for of_paper in sorted_by.values():
+        _disagreements(of_paper, page)
     _how(page)
     page.heading("The papers", 2)
-    page.items([f"{family(own)}: {paper}" for paper, own in sorted_by.items()])
+    page.items([f"{family(of_paper)}: {paper}" for paper, of_paper in sorted_by.items()])
     page.heading("All experiments", 2)
     page.table(
         [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._sampling import Split, seed_of
+from buttress.experiments._sampling import Split
 from buttress.kernels import make_kernel
 
 PAPER = (
@@ -44,7 +44,7 @@ def kernel_options(kernel: str, width: float) -> dict[str, Any]:
 def fit_lhs(
     X: NDArray[Any],
     y: NDArray[Any],
-    parts: list[Split],
+    folds: list[Split],
     kernel: str,
     width: float,
     quick: bool,
@@ -62,7 +62,7 @@ def fit_lhs(
             # the paper's limit ends the path early; that is what is to be compared
             warnings.simplefilter("ignore")
         model = LeakyHockeyStickClassifierCV(
-            alphas=penalties(quick), cv=parts, **kernel_options(kernel, width), **options
+            alphas=penalties(quick), cv=folds, **kernel_options(kernel, width), **options
         ).fit(X, y)
     return model, time.process_time() - start
 
@@ -88,7 +88,7 @@ class SupportVectorPath:
         self.quick = quick
         self.timed = timed
 
-    def fit(self, X: NDArray[Any], y: NDArray[Any], parts: list[Split]) -> SupportVectorPath:
+    def fit(self, X: NDArray[Any], y: NDArray[Any], folds: list[Split]) -> SupportVectorPath:
         """Choose C among 1/(2 n lambda) over the path and refit."""
         self.X_ = X
         K = np.asarray(self.kernel(X, X))
@@ -96,7 +96,7 @@ class SupportVectorPath:
         if not (self.timed or self.quick):
             costs = costs[::4]
         wrong = np.zeros(len(costs))
-        for train, test in parts:
+        for train, test in folds:
             block = np.ascontiguousarray(K[np.ix_(train, train)])
             rows = np.ascontiguousarray(K[np.ix_(test, train)])
             for j, cost in enumerate(costs):
@@ -123,7 +123,7 @@ def _machine(cost: float) -> Any:
 def fit_svm(
     X: NDArray[Any],
     y: NDArray[Any],
-    parts: list[Split],
+    folds: list[Split],
     kernel: str,
     width: float,
     quick: bool,
@@ -134,13 +134,5 @@ def fit_svm(
     with warnings.catch_warnings():
         # the iteration limit is the paper's; libsvm warns at each one reached
         warnings.simplefilter("ignore")
-        model = SupportVectorPath(kernel, width, quick, timed).fit(X, y, parts)
+        model = SupportVectorPath(kernel, width, quick, timed).fit(X, y, folds)
     return model, time.process_time() - start
-
-
-def balanced_parts(y: NDArray[Any], *numbers: int) -> list[Split]:
-    """Five stratified folds, the same for all learners."""
-    from sklearn.model_selection import StratifiedKFold
-
-    splitter = StratifiedKFold(5, shuffle=True, random_state=seed_of(*numbers))
-    return list(splitter.split(np.zeros((len(y), 1)), y))

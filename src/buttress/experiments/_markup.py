@@ -92,8 +92,8 @@ class RestructuredText(Markdown):
             lines.append(f"   :widths: {' '.join(map(str, widths))}")
         lines.append("")
         for row in [header, *rows]:
-            for place, cell in enumerate(row):
-                mark = "   * -" if place == 0 else "     -"
+            for k, cell in enumerate(row):
+                mark = "   * -" if k == 0 else "     -"
                 lines.append(f"{mark} {self.escaped(cell)}".rstrip())
         self.blocks.append("\n".join(lines))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,20 @@ class Task:
     key: str
     group: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def repeated(names: Iterable[str], runs: int) -> list[Task]:
+    """A task for every name and run, every name once before any of them twice.
+
+    Examples
+    --------
+    >>> [task.key for task in repeated(["a", "b"], 2)]
+    ['a/0', 'b/0', 'a/1', 'b/1']
+    """
+    return [
+        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
+        for repeat, name in product(range(runs), names)
+    ]
 
 
 @dataclass(frozen=True)
@@ -155,7 +170,7 @@ class Pair:
     error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A table or figure of a paper.
 
@@ -195,7 +210,7 @@ class Experiment:
     title: str
     paper: str
     protocol: Sequence[str]
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = ()
     tasks: Callable[[Plan], list[Task]]
     run: Callable[[Mapping[str, Any], Plan], Values]
     draw: Callable[[Any, Mapping[str, list[Any]]], None] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,48 @@ _QUANTITIES: dict[str, tuple[float, str | None]] = {
     "RR": (100.0, None),
     "accuracy": (100.0, "higher"),
 }
+_QUICK_ROWS = 120
 
-Load = Callable[[Plan, int], tuple[NDArray[Any], NDArray[Any]]]
+
+@dataclass(frozen=True)
+class RejectData:
+    """A set of the three tables, and the machines with the parameters that are printed there.
+
+    Attributes
+    ----------
+    name : str
+    load : callable
+        (plan, number of the repetition) -> rows and labels.
+    ramp_C, hinge_C : float
+        C of the double ramp (and of Chow's SVC), and of the double hinge.
+    kernel : mapping
+        The kernel, as classifiers take it.
+    """
+
+    name: str
+    load: Callable[[Plan, int], tuple[NDArray[Any], NDArray[Any]]]
+    ramp_C: float
+    hinge_C: float
+    kernel: Mapping[str, Any]
+
+    def models(self) -> dict[str, Any]:
+        """The machine of every method."""
+        from sklearn.svm import SVC
+
+        from buttress.classifiers import (
+            ChowRejector,
+            DoubleHingeClassifier,
+            DoubleRampClassifier,
+            GeneralizedHingeClassifier,
+        )
+
+        machines = (
+            DoubleRampClassifier(C=self.ramp_C, **self.kernel),
+            DoubleHingeClassifier(C=self.hinge_C, **self.kernel),
+            ChowRejector(SVC(C=self.ramp_C, **self.kernel), calibration="sigmoid"),
+            GeneralizedHingeClassifier(C=self.hinge_C, **self.kernel),
+        )
+        return dict(zip(METHODS, machines, strict=True))
 
 
 def printed_cells(
@@ -67,17 +108,15 @@ def printed_cells(
     return tuple(cells)
 
 
-def cross_validated(
-    load: Load, models: Callable[[], dict[str, Any]], quick_rows: int = 120
-) -> Callable[[Mapping[str, Any], Plan], Values]:
+def cross_validated(data: RejectData) -> Callable[[Mapping[str, Any], Plan], Values]:
     """The task: one repetition of 10-fold cross-validation, all methods, all costs."""
 
     def run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         repeat = arguments["repeat"]
-        X, y = load(plan, repeat)
+        X, y = data.load(plan, repeat)
         random = generator(plan.seed, repeat)
         if plan.quick:
-            kept = random.permutation(len(y))[:quick_rows]
+            kept = random.permutation(len(y))[:_QUICK_ROWS]
             X, y = X[kept], y[kept]
         costs = (0.1, 0.3) if plan.quick else COSTS
         methods = KINDS[arguments["kind"]]
@@ -85,7 +124,7 @@ def cross_validated(
         rejected = np.zeros_like(wrong)
         for train, test in folds(len(y), 5 if plan.quick else 10, random):
             for k, method in enumerate(methods):
-                model = models()[method]
+                model = data.models()[method]
                 for j, d in enumerate(costs):
                     fitted = _fitted(method, model, d, X[train], y[train])
                     without = fitted.reject(X[test])
@@ -102,6 +141,7 @@ def _fitted(method: str, model: Any, d: float, X: NDArray[Any], y: NDArray[Any])
     from sklearn.frozen import FrozenEstimator
 
     from buttress.classifiers import ChowRejector
+    from buttress.losses import DoubleHinge
 
     if method == METHODS[2] and hasattr(model, "estimator_"):
         # The probabilities do not depend on d: calibrated once per fold.
@@ -110,8 +150,7 @@ def _fitted(method: str, model: Any, d: float, X: NDArray[Any], y: NDArray[Any])
     model = clone(model).set_params(d=d)
     if method == METHODS[3]:
         # the double hinge's machine: only the threshold differs
-        entropy = -d * np.log(d) - (1 - d) * np.log(1 - d)
-        model.set_params(C=model.C * d**2 / entropy)
+        model.set_params(C=model.C * d**2 / DoubleHinge(d).entropy)
     return model.fit(X, y)
 
 
@@ -184,10 +223,8 @@ def _claims(exceptions: tuple[str, ...]) -> Callable[[Mapping[str, list[Any]]], 
 def table(
     number: int,
     title: str,
-    group: str,
+    data: RejectData,
     cells: tuple[Cell, ...],
-    load: Load,
-    models: Callable[[], dict[str, Any]],
     protocol: tuple[str, ...],
     exceptions: tuple[str, ...],
     version: int = 1,
@@ -213,8 +250,8 @@ def table(
         paper=PAPER,
         protocol=(*protocol, *common),
         cells=cells,
-        tasks=repetitions(group),
-        run=cross_validated(load, models),
+        tasks=repetitions(data.name),
+        run=cross_validated(data),
         check=_claims(exceptions),
         fills=_fills,
         version=version,

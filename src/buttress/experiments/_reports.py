@@ -74,7 +74,7 @@ def report_of(
     if plan.quick and experiment.cells:
         # the smallest cases with small grids: no paper says anything about them
         whole = False
-    part = {
+    this_run = {
         "command": command(experiment, plan),
         "seed": plan.seed,
         "commit": commit(),
@@ -91,9 +91,9 @@ def report_of(
         "quick": plan.quick,
         "version": experiment.version,
         "ours": experiment.ours,
-        **part,
+        **this_run,
         "planned": planned,
-        "parts": [part],
+        "parts": [this_run],
         "solver_warnings": sum(line["warnings"] for line in lines),
         "failures": failures,
         **_judged(experiment, values, plan.cells, whole),
@@ -139,9 +139,9 @@ def rejudged(experiment: Experiment, report: Mapping[str, Any]) -> dict[str, Any
             f"the experiment of version {experiment.version}: run it again"
         )
     values = values_of(report)
-    part = {key: report.get(key) for key in _PART}
-    part["machine"] = dict.fromkeys(machine()) | dict(report["machine"])
-    kept = {"version": experiment.version} | dict(report) | part
+    this_run = {key: report.get(key) for key in _PART}
+    this_run["machine"] = dict.fromkeys(machine()) | dict(report["machine"])
+    kept = {"version": experiment.version} | dict(report) | this_run
     whole = bool(values) and not report["quick"] and report["tasks"] >= report["planned"]
     known = {cell.id for cell in experiment.cells}
     judged = {
@@ -150,15 +150,15 @@ def rejudged(experiment: Experiment, report: Mapping[str, Any]) -> dict[str, Any
         "paper": experiment.paper,
         "protocol": list(experiment.protocol),
         "ours": experiment.ours,
-        "parts": [_completed(one) for one in report.get("parts", [part])],
+        "parts": [_completed(run) for run in report.get("parts", [this_run])],
         **_judged(experiment, values, (), whole),
         "series": {key: value for key, value in values.items() if key not in known},
     }
     return {key: (kept | judged)[key] for key in _KEYS}
 
 
-def _completed(part: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(part) | {"machine": dict.fromkeys(machine()) | dict(part["machine"])}
+def _completed(run: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(run) | {"machine": dict.fromkeys(machine()) | dict(run["machine"])}
 
 
 def merged(
@@ -168,17 +168,17 @@ def merged(
     values = values_of(old) | values_of(new)
     known = {cell.id for cell in experiment.cells}
     before = rejudged(experiment, old)
-    parts = [part for part in before["parts"] if part["command"] != new["command"]]
-    parts += new["parts"]
-    done = sum(part["tasks"] for part in parts)
+    runs = [run for run in before["parts"] if run["command"] != new["command"]]
+    runs += new["parts"]
+    done = sum(run["tasks"] for run in runs)
     missing = sum(max(0, report["planned"] - report["tasks"]) for report in (old, new))
     together = before | {
         "tasks": done,
         "planned": done + missing,
-        "seconds": round(sum(part["seconds"] for part in parts), 1),
+        "seconds": round(sum(run["seconds"] for run in runs), 1),
         "solver_warnings": old["solver_warnings"] + new["solver_warnings"],
         "failures": [*old["failures"], *new["failures"]],
-        "parts": parts,
+        "parts": runs,
         "cells": [{"id": name, "values": values.get(name, [])} for name in sorted(known)],
         "series": {key: value for key, value in values.items() if key not in known},
     }
@@ -212,7 +212,7 @@ def command(experiment: Experiment, plan: Plan) -> str:
 def commit() -> str | None:
     """The commit of the sources that ran, where they are a checkout."""
     try:
-        found = subprocess.run(
+        described = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
             cwd=Path(__file__).parent,
             capture_output=True,
@@ -222,7 +222,7 @@ def commit() -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip() or None
+    return described.stdout.strip() or None
 
 
 def machine() -> dict[str, Any]:
@@ -241,12 +241,12 @@ def machine() -> dict[str, Any]:
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:
     """Write a report as JSON, one line per cell, replacing the old one at once."""
-    parts = []
+    entries = []
     for key, value in as_json(report).items():
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         if key == "cells":
             cells = (json.dumps(cell, allow_nan=False, ensure_ascii=False) for cell in value)
             text = "[\n  " + ",\n  ".join(cells) + "\n ]" if value else "[]"
-        parts.append(f" {json.dumps(key)}: {text}")
+        entries.append(f" {json.dumps(key)}: {text}")
     with replacing(path, "w") as file:
-        file.write("{\n" + ",\n".join(parts) + "\n}\n")
+        file.write("{\n" + ",\n".join(entries) + "\n}\n")

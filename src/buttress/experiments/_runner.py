@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from buttress._progress import progress
+from buttress._threads import limited_threads
 from buttress.experiments._model import Experiment, Plan, Task
 from buttress.experiments._reports import as_json, report_of
 
@@ -112,7 +112,7 @@ def _run_task(
 
         experiment = get_experiment(name)
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+    with warnings.catch_warnings(record=True) as caught, limited_threads(1):
         warnings.simplefilter("always")
         try:
             values = experiment.run(task.arguments, plan)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Split = tuple[NDArray[Any], NDArray[Any]]
+
+
+class TrainTest(NamedTuple):
+    """Rows to learn from and rows to test on, with their labels."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+
+    def error(self, model: Any) -> float:
+        """Share of the test rows that a fitted model gets wrong."""
+        return float(np.mean(model.predict(self.X_test) != self.y_test))
 
 
 def generator(*numbers: int) -> np.random.Generator:
@@ -37,15 +50,23 @@ def standardised(X: NDArray[Any], rows: NDArray[Any] | None = None) -> NDArray[A
 
 def folds(n: int, count: int, random: np.random.Generator) -> Iterator[Split]:
     """Training and test rows of a random partition into `count` parts."""
-    parts = np.array_split(random.permutation(n), count)
-    for k, test in enumerate(parts):
-        yield np.concatenate([part for j, part in enumerate(parts) if j != k]), test
+    groups = np.array_split(random.permutation(n), count)
+    for k, test in enumerate(groups):
+        yield np.concatenate([group for j, group in enumerate(groups) if j != k]), test
+
+
+def balanced_folds(y: NDArray[Any], count: int, *numbers: int) -> list[Split]:
+    """Stratified folds that depend on the numbers alone: the same for all learners."""
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(count, shuffle=True, random_state=seed_of(*numbers))
+    return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
 def stratified_folds(y: NDArray[Any], count: int, random: np.random.Generator) -> list[Split]:
     """As `folds`, with the classes spread evenly over the parts."""
-    place = np.empty(len(y), dtype=int)
+    fold_of = np.empty(len(y), dtype=int)
     for label in np.unique(y):
         rows = random.permutation(np.flatnonzero(y == label))
-        place[rows] = np.arange(len(rows)) % count
-    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
+        fold_of[rows] = np.arange(len(rows)) % count
+    return [(np.flatnonzero(fold_of != k), np.flatnonzero(fold_of == k)) for k in range(count)]

@@ -7,83 +7,64 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._sampling import Split, seed_of
+from buttress.experiments._sampling import Split, TrainTest, balanced_folds
 from buttress.kernels import make_kernel
 
 _MACHINES = ("MPM", "unbiased MPM")
 METHODS = ("C-SVM", *_MACHINES, "h = 0", "h = 1")
-COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+C_VALUES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 RADII = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 RIDGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 # A machine that is regularised for its numbers' sake only, beside the tuned one.
 UNTUNED = 1e-6
 UNTUNED_METHODS = tuple(f"{method}, ridge 1e-6" for method in _MACHINES)
 # Relative, of a machine that is scored on held-out rows and then forgotten.
-_PRECISION = 1e-8
+_HELD_OUT_PRECISION = 1e-8
 
 
 def error_rates(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    X_test: NDArray[Any],
-    y_test: NDArray[Any],
-    widths: NDArray[Any],
-    quick: bool,
-    *numbers: int,
+    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
 ) -> dict[str, float]:
     """Test error of every method, its width and penalty by the same 5 folds."""
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    parts = _parts(X, y, quick, *numbers)
+    folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
-    costs, radii, ridges = (v[1:4:2] if quick else v for v in (COSTS, RADII, RIDGES))
-    models = {"C-SVM": _tuned_svm(costs, widths, X, y, parts)}
-    models |= _tuned_machines(ridges, widths, X, y, parts)
+    costs, radii, ridges = (v[1:4:2] if quick else v for v in (C_VALUES, RADII, RIDGES))
+    models = {"C-SVM": _tuned_svm(costs, widths, data, folds)}
+    models |= _tuned_machines(ridges, widths, data, folds)
     for h in (0, 1):
-        search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=parts)
-        models[f"h = {h}"] = search.fit(X, y)
-    return {name: float(np.mean(models[name].predict(X_test) != y_test)) for name in METHODS}
+        search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=folds)
+        models[f"h = {h}"] = search.fit(data.X, data.y)
+    return {name: data.error(models[name]) for name in METHODS}
 
 
 def untuned_rates(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    X_test: NDArray[Any],
-    y_test: NDArray[Any],
-    widths: NDArray[Any],
-    quick: bool,
-    *numbers: int,
+    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
 ) -> dict[str, float]:
     """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
-    parts = _parts(X, y, quick, *numbers)
+    folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
-    models = _tuned_machines((UNTUNED,), widths, X, y, parts)
+    models = _tuned_machines((UNTUNED,), widths, data, folds)
     return {
-        name: float(np.mean(models[method].predict(X_test) != y_test))
+        name: data.error(models[method])
         for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
     }
-
-
-def _parts(X: NDArray[Any], y: NDArray[Any], quick: bool, *numbers: int) -> list[Split]:
-    from sklearn.model_selection import StratifiedKFold
-
-    splitter = StratifiedKFold(3 if quick else 5, shuffle=True, random_state=seed_of(*numbers))
-    return list(splitter.split(X, y))
 
 
 def _tuned_svm(
     costs: tuple[float, ...],
     widths: NDArray[Any],
-    X: NDArray[Any],
-    y: NDArray[Any],
-    parts: list[Split],
+    data: TrainTest,
+    folds: list[Split],
 ) -> Any:
     from sklearn.svm import SVC
 
+    X, y = data.X, data.y
     errors = np.zeros((len(widths), len(costs)))
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
-        for train, test in parts:
+        for train, test in folds:
             inner, outer = np.ascontiguousarray(K[np.ix_(train, train)]), K[np.ix_(test, train)]
             for j, cost in enumerate(costs):
                 model = SVC(C=cost, kernel="precomputed").fit(inner, y[train])
@@ -95,9 +76,8 @@ def _tuned_svm(
 def _tuned_machines(
     ridges: tuple[float, ...],
     widths: NDArray[Any],
-    X: NDArray[Any],
-    y: NDArray[Any],
-    parts: list[Split],
+    data: TrainTest,
+    folds: list[Split],
 ) -> dict[str, Any]:
     """Both minimax machines: they differ by the bias alone, so one path of ridges serves both."""
     from buttress.classifiers import MinimaxProbabilityMachine
@@ -105,17 +85,24 @@ def _tuned_machines(
     from buttress.solvers.sets.geometry import Geometry
     from buttress.solvers.sets.minimax import minimax_path
 
+    X, y = data.X, data.y
     sign = np.where(y == y.max(), 1.0, -1.0)
     errors = np.zeros((2, len(widths), len(ridges)))
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
-        for train, test in parts:
-            geometry, one = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
-            path = minimax_path(geometry, sign[train], one, ridges, precision=_PRECISION)
-            for j, found in enumerate(path):
-                scores = K[np.ix_(test, train)] @ found.coef - geometry.offset(found.coef, None)
-                refitted = error_rate_bias(found.values, sign[train], reference=found.intercept)
-                for k, bias in enumerate((found.intercept, refitted.bias)):
+        for train, test in folds:
+            geometry, weight = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
+            path = minimax_path(
+                geometry, sign[train], weight, ridges, precision=_HELD_OUT_PRECISION
+            )
+            for j, solution in enumerate(path):
+                scores = K[np.ix_(test, train)] @ solution.coef - geometry.offset(
+                    solution.coef, None
+                )
+                refitted = error_rate_bias(
+                    solution.values, sign[train], reference=solution.intercept
+                )
+                for k, bias in enumerate((solution.intercept, refitted.bias)):
                     errors[k, i, j] += np.mean(np.where(scores + bias > 0, 1.0, -1.0) != sign[test])
     models = {}
     for table, method, rule in zip(errors, _MACHINES, ("minimax", "error_rate"), strict=True):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_POINTS = 120
+_WORLD_POINTS = 120
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class World:
 
     def _rows(self, positive: NDArray[Any], negative: NDArray[Any]) -> Rows:
         weight = np.concatenate([positive, negative]).astype(float)
-        place = np.tile(np.arange(len(self.points)), 2)
+        point = np.tile(np.arange(len(self.points)), 2)
         label = np.repeat([1, -1], len(self.points))
         kept = weight > 0
-        return Rows(place[kept], label[kept], weight[kept])
+        return Rows(point[kept], label[kept], weight[kept])
 
     def error(self, f: NDArray[Any]) -> float:
         """Misclassification rate of the sign of f, its values at the points; zero is class -1."""
@@ -56,15 +56,15 @@ class World:
 
     def fitted(self, model: Any, rows: Rows) -> tuple[Any, NDArray[Any]]:
         """A model with a precomputed kernel, fitted to rows, and its values at the points."""
-        model.fit(self.K[np.ix_(rows.place, rows.place)], rows.label, sample_weight=rows.weight)
-        return model, np.asarray(model.decision_function(self.K[:, rows.place]), dtype=float)
+        model.fit(self.K[np.ix_(rows.point, rows.point)], rows.label, sample_weight=rows.weight)
+        return model, np.asarray(model.decision_function(self.K[:, rows.point]), dtype=float)
 
     def fitted_linear(self, model: Any, rows: Rows) -> tuple[Any, NDArray[Any]]:
         """A linear model on the kernel's features, which is the same machine."""
         values, vectors = np.linalg.eigh(self.K)
         kept = values > 1e-12 * values[-1]
         features = vectors[:, kept] * np.sqrt(values[kept])
-        model.fit(features[rows.place], rows.label, sample_weight=rows.weight)
+        model.fit(features[rows.point], rows.label, sample_weight=rows.weight)
         return model, np.asarray(model.decision_function(features), dtype=float)
 
 
@@ -72,14 +72,14 @@ class World:
 class Rows:
     """Points by their number, labels and how often each was seen."""
 
-    place: NDArray[Any]
+    point: NDArray[Any]
     label: NDArray[Any]
     weight: NDArray[Any]
 
 
 def world(gamma: float = 20.0, swing: float = 0.4) -> World:
     """P(+1 | x) = 1/2 + swing sin(2 pi x), kernel exp(-gamma (x - z)^2)."""
-    x = (np.arange(_POINTS) + 0.5) / _POINTS
+    x = (np.arange(_WORLD_POINTS) + 0.5) / _WORLD_POINTS
     eta = 0.5 + swing * np.sin(2 * np.pi * x)
     return World(x, eta, np.exp(-gamma * (x[:, None] - x[None]) ** 2))
 

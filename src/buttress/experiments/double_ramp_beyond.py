@@ -8,22 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments import double_ramp_table3, double_ramp_table4, double_ramp_table5
 from buttress.experiments._beyond import NOISE_AWARE, PURPOSE, noise_aware
-from buttress.experiments._claims import gap, verdict
-from buttress.experiments._figures import GREY, MARKERS, line_style
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._claims import gap, in_most, verdict
+from buttress.experiments._figures import GREY, marked_line
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values, repeated
+from buttress.experiments._reject_sets import TABLES
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments._sampling import folds, generator
 
-_SETS = {
-    "synthetic": double_ramp_table3,
-    "ionosphere": double_ramp_table4,
-    "parkinsons": double_ramp_table5,
-}
 _COSTS = (0.1, 0.3)
-_OWN = "DoubleRampClassifierCV"
-_MODELS = (_OWN, NOISE_AWARE)
+_DEFAULT = "DoubleRampClassifierCV"
+_MODELS = (_DEFAULT, NOISE_AWARE)
 _RUNS = 2
 
 
@@ -31,7 +26,7 @@ def _printed(name: str, d: float) -> str:
     """The lower of the two printed risks."""
     risks: list[str] = [
         cell.printed
-        for cell in _SETS[name].EXPERIMENT.cells
+        for cell in TABLES[name].EXPERIMENT.cells
         if cell.id in (f"{d:g}/double ramp/risk", f"{d:g}/double hinge/risk") and cell.printed
     ]
     return min(risks, key=float)
@@ -52,23 +47,20 @@ def _cells() -> tuple[Cell, ...]:
             unit=what,
             better="lower" if what == "risk" else None,
         )
-        for name, d, model, what in product(_SETS, _COSTS, _MODELS, ("risk", "rejected"))
+        for name, d, model, what in product(TABLES, _COSTS, _MODELS, ("risk", "rejected"))
     )
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    names = ("synthetic",) if plan.quick else tuple(_SETS)
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(plan.runs(_RUNS, 1)), names)
-    ]
+    names = ("synthetic",) if plan.quick else tuple(TABLES)
+    return repeated(names, plan.runs(_RUNS, 1))
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.model_selection import DoubleRampClassifierCV
 
     name, repeat = arguments["name"], arguments["repeat"]
-    X, y = _SETS[name].load(plan, repeat)
+    X, y = TABLES[name].DATA.load(plan, repeat)
     if plan.quick:
         X, y = X[::4], y[::4]
     costs = _COSTS[:1] if plan.quick else _COSTS
@@ -81,9 +73,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
             # its own rule for a refusal at cost d
             refused = sure <= 1 - d
             lost[NOISE_AWARE, d] += [np.sum(wrong & ~refused), refused.sum()]
-            own = DoubleRampClassifierCV(d=d).fit(X[train], y[train])
-            refused = own.reject(X[test])
-            lost[_OWN, d] += [np.sum((own.predict(X[test]) != y[test]) & ~refused), refused.sum()]
+            search = DoubleRampClassifierCV(d=d).fit(X[train], y[train])
+            refused = search.reject(X[test])
+            lost[_DEFAULT, d] += [
+                np.sum((search.predict(X[test]) != y[test]) & ~refused),
+                refused.sum(),
+            ]
     values: Values = {}
     for (model, d), (errors, refused) in lost.items():
         values[f"{name}/{d:g}/{model}/risk"] = (errors + d * refused) / len(y)
@@ -94,35 +89,35 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for model in _MODELS:
-        found = []
-        for name, d in product(_SETS, _COSTS):
+        gaps = []
+        for name, d in product(TABLES, _COSTS):
             runs = values.get(f"{name}/{d:g}/{model}/risk")
             if runs:
-                found.append(gap(runs, [float(_printed(name, d))] * len(runs)))
-        if not found:
+                gaps.append(gap(runs, [float(_printed(name, d))] * len(runs)))
+        if not gaps:
             continue
-        below = sum(verdict(*one) < 0 for one in found)
-        above = sum(verdict(*one) > 0 for one in found)
+        below = sum(verdict(*pair) < 0 for pair in gaps)
+        above = sum(verdict(*pair) > 0 for pair in gaps)
         checks.append(
             Check(
                 f"{model} with its defaults has a lower 0-d-1 risk than the better printed column "
                 "in more than half of the cases",
-                True if below > len(found) / 2 else False if above >= len(found) / 2 else None,
-                f"clearly lower in {below} of {len(found)}, clearly higher in {above}; mean "
-                f"difference {np.mean([one[0] for one in found]):+.4f}",
+                in_most(below, above, len(gaps)),
+                f"clearly lower in {below} of {len(gaps)}, clearly higher in {above}; mean "
+                f"difference {np.mean([pair[0] for pair in gaps]):+.4f}",
             )
         )
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    shown = [name for name in _SETS if f"{name}/0.1/{_OWN}/risk" in values]
+    shown = [name for name in TABLES if f"{name}/0.1/{_DEFAULT}/risk" in values]
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=True):
-        costs = [d for d in _COSTS if f"{name}/{d:g}/{_OWN}/risk" in values]
-        for place, model in enumerate(_MODELS):
+        costs = [d for d in _COSTS if f"{name}/{d:g}/{_DEFAULT}/risk" in values]
+        for k, model in enumerate(_MODELS):
             means = [np.mean(values[f"{name}/{d:g}/{model}/risk"]) for d in costs]
-            axis.plot(costs, means, marker=MARKERS[place], label=model, **line_style(place))
+            axis.plot(costs, means, label=model, **marked_line(k))
         axis.plot(
             costs, [float(_printed(name, d)) for d in costs], "x", color=GREY, ms=7,
             label="best printed",

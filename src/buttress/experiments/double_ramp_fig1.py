@@ -12,16 +12,12 @@ from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
 
 D = 0.2
-_WIDTHS = (0.7, 2.0)
-
-
-def zero_d_one(t: Any, rho: float, d: float = D) -> Any:
-    """The loss that is meant: 1 for a wrong answer, d for none."""
-    return np.where(t < -rho, 1.0, np.where(t <= rho, d, 0.0))
+_HALF_BANDS = (0.7, 2.0)
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.losses import DoubleHinge, GeneralizedHinge
+    from buttress.losses.ramp import zero_d_one
 
     t = np.linspace(-4, 4, 1601)
     values: Values = {
@@ -29,8 +25,8 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         "generalised hinge": GeneralizedHinge(d=D).value(t),
         "double hinge": DoubleHinge(d=D).value(t),
     }
-    for rho in _WIDTHS:
-        values[f"0-d-1 {rho:g}"] = zero_d_one(t, rho)
+    for rho in _HALF_BANDS:
+        values[f"0-d-1 {rho:g}"] = zero_d_one(t, D, rho)
     return values
 
 
@@ -38,7 +34,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for name in ("generalised hinge", "double hinge"):
         loss = np.array(values[name][0])
-        for rho, bounds in zip(_WIDTHS, (True, False), strict=True):
+        for rho, bounds in zip(_HALF_BANDS, (True, False), strict=True):
             short = float((np.array(values[f"0-d-1 {rho:g}"][0]) - loss).max())
             text = "bounds" if bounds else "does not bound"
             checks.append(
@@ -53,11 +49,11 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
-    for axis, rho in zip(axes, _WIDTHS, strict=True):
+    for axis, rho in zip(axes, _HALF_BANDS, strict=True):
         names = ("generalised hinge", "double hinge", f"0-d-1 {rho:g}")
-        for place, name in enumerate(names):
+        for k, name in enumerate(names):
             label = "0-d-1 loss" if name.startswith("0-d-1") else name
-            axis.plot(values["t"][0], values[name][0], label=label, **line_style(place))
+            axis.plot(values["t"][0], values[name][0], label=label, **line_style(k))
         axis.set(title=f"rho = {rho:g}", xlabel="y f(x)", ylim=(-0.1, 5))
     axes[0].set_ylabel("loss")
     axes[0].legend()
@@ -69,7 +65,6 @@ EXPERIMENT = Experiment(
     title="Double ramp, Figure 1: convex losses and the 0-d-1 loss",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid, d = 0.2.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

@@ -7,27 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import line_style
+from buttress.experiments._figures import draw_curves
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import PAPER
-from buttress.experiments.double_ramp_fig1 import D, zero_d_one
+from buttress.experiments.double_ramp_fig1 import D
 
 _RHO = 2.0
-_SLOPES = (1.0, 0.5, 0.1)
+_MUS = (1.0, 0.5, 0.1)
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.losses import DoubleRamp
+    from buttress.losses.ramp import zero_d_one
 
     t = np.linspace(-5, 5, 2001)
-    values: Values = {"t": t, "0-d-1": zero_d_one(t, _RHO)}
-    for mu in _SLOPES:
+    values: Values = {"t": t, "0-d-1": zero_d_one(t, D, _RHO)}
+    for mu in _MUS:
         values[f"mu = {mu:g}"] = DoubleRamp(d=D, mu=mu, rho=_RHO).value(t)
     grid = np.linspace(-6, 6, 1201)
     short = 0.0
     for rho in np.linspace(0, 4, 9):
         for mu in (1.0, 0.7, 0.3, 0.05):
-            gap = zero_d_one(grid, rho) - DoubleRamp(d=D, mu=mu, rho=float(rho)).value(grid)
+            gap = zero_d_one(grid, D, rho) - DoubleRamp(d=D, mu=mu, rho=float(rho)).value(grid)
             short = max(short, float(gap.max()))
     values["shortfall"] = short
     return values
@@ -39,7 +40,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     shortfall = values["shortfall"][0]
     near = [
         float(np.abs(np.array(values[f"mu = {mu:g}"][0]) - values["0-d-1"][0]).mean())
-        for mu in _SLOPES
+        for mu in _MUS
     ]
     return [
         Check(
@@ -60,8 +61,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(("0-d-1", *(f"mu = {mu:g}" for mu in _SLOPES))):
-        axis.plot(values["t"][0], values[name][0], label=name, **line_style(place))
+    draw_curves(axis, values, "t", ("0-d-1", *(f"mu = {mu:g}" for mu in _MUS)))
     axis.set(xlabel="y f(x)", ylabel="loss", title="double ramp loss, d = 0.2, rho = 2")
     axis.legend()
 
@@ -71,7 +71,6 @@ EXPERIMENT = Experiment(
     title="Double ramp, Figure 2: the loss",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid, d = 0.2, rho = 2.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

@@ -114,7 +114,6 @@ EXPERIMENT = Experiment(
         "20 sets instead of one; the first is drawn.",
         "The paper prints no numbers here; its statements are checked.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

@@ -66,12 +66,12 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     axes = figure.subplots(1, 3, sharey=True)
     for axis, name in zip(axes, ("the set", "double ramp", "double hinge"), strict=True):
-        for place, label in enumerate((-1, 1)):
+        for k, label in enumerate((-1, 1)):
             axis.scatter(
                 *X[y == label].T,
                 s=8,
-                marker=MARKERS[place],
-                color=COLOURS[place],
+                marker=MARKERS[k],
+                color=COLOURS[k],
                 label=f"y = {label:+d}",
             )
         axis.set(title=name, ylim=(-5.5, 5.5), xlim=(-10.5, 10.5))
@@ -95,7 +95,6 @@ EXPERIMENT = Experiment(
         "The set of Table 3, d = 0.2, C = 2 (double ramp) and 32 (double hinge), linear kernel.",
         "20 sets instead of one; the first is drawn. Rejection is counted on the training rows.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

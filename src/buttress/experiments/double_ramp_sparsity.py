@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments import double_ramp_table3, double_ramp_table4, double_ramp_table5
 from buttress.experiments._claims import always, cases
-from buttress.experiments._figures import MARKERS, line_style
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import marked_line
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values, repeated
+from buttress.experiments._reject_sets import TABLES
 from buttress.experiments._reject_tables import METHODS, PAPER
 from buttress.experiments._sampling import folds, generator
 
-_SETS = {
-    "synthetic": double_ramp_table3,
-    "ionosphere": double_ramp_table4,
-    "parkinsons": double_ramp_table5,
-}
 _COSTS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _COLUMNS = ("double ramp", "double hinge", "SVM")
 _RUNS = 5
@@ -35,25 +30,22 @@ def _cells() -> tuple[Cell, ...]:
             scale=100.0,
             better=None,
         )
-        for name, d, method in product(_SETS, _COSTS, _COLUMNS)
+        for name, d, method in product(TABLES, _COSTS, _COLUMNS)
     )
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    sets = ["synthetic"] if plan.quick else list(_SETS)
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(plan.runs(_RUNS, 1)), sets)
-    ]
+    sets = ["synthetic"] if plan.quick else list(TABLES)
+    return repeated(sets, plan.runs(_RUNS, 1))
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from sklearn.base import clone
 
     name, repeat = arguments["name"], arguments["repeat"]
-    table = _SETS[name]
-    X, y = table.load(plan, repeat)
-    models = table.models()
+    data = TABLES[name].DATA
+    X, y = data.load(plan, repeat)
+    models = data.models()
     costs = _COSTS[1:2] if plan.quick else _COSTS
     kept: dict[str, list[float]] = {}
     for train, _ in folds(len(y), 10, generator(plan.seed, repeat, 9)):
@@ -71,25 +63,25 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
-    for name in _SETS:
+    for name in TABLES:
         for rival in _COLUMNS[1:]:
             keys = {
                 f"d = {d:g}": (f"{name}/{d:g}/double ramp", f"{name}/{d:g}/{rival}") for d in _COSTS
             }
-            if found := cases(values, keys):
+            if compared := cases(values, keys):
                 text = f"the double ramp keeps fewer rows than the {rival} ({name})"
-                checks.append(always(text, found))
+                checks.append(always(text, compared))
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    shown = [name for name in _SETS if f"{name}/0.2/SVM" in values]
+    shown = [name for name in TABLES if f"{name}/0.2/SVM" in values]
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, shown, strict=True):
         costs = [d for d in _COSTS if f"{name}/{d:g}/SVM" in values]
-        for place, method in enumerate(_COLUMNS):
+        for k, method in enumerate(_COLUMNS):
             means = [100 * np.mean(values[f"{name}/{d:g}/{method}"]) for d in costs]
-            axis.plot(costs, means, marker=MARKERS[place], label=method, **line_style(place))
+            axis.plot(costs, means, label=method, **marked_line(k))
         axis.set(title=name, xlabel="cost d of a rejection", ylim=(0, 100))
     axes[0].set_ylabel("support vectors (% of rows)")
     axes[-1].legend()

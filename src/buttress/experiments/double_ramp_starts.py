@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.experiments._claims import always, cases
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line, two_errors
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._reject_tables import COSTS, PAPER
 from buttress.experiments._sampling import folds, generator
+from buttress.experiments.double_ramp_table3 import DATA
 from buttress.experiments.double_ramp_table3 import EXPERIMENT as TABLE
-from buttress.experiments.double_ramp_table3 import load
 
 _STARTS = ("zero", "random")
 _RUNS = 10
-_C = 2.0
 
 
 def _printed() -> dict[str, tuple[str | None, str | None]]:
@@ -76,29 +75,34 @@ def _random_start(
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     repeat = arguments["repeat"]
-    X, y = load(plan, repeat)
+    X, y = DATA.load(plan, repeat)
     random = generator(plan.seed, repeat)
     if plan.quick:
         X, y = X[::3], y[::3]
     costs = (0.1, 0.3) if plan.quick else COSTS
     risk, objective = (np.zeros((len(costs), len(_STARTS))) for _ in range(2))
-    parts = list(folds(len(y), 5 if plan.quick else 10, random))
-    for train, test in parts:
+    splits = list(folds(len(y), 5 if plan.quick else 10, random))
+    for train, test in splits:
         gram = X[train] @ X[train].T
         for i, d in enumerate(costs):
             for j, start in enumerate(_STARTS):
                 first = None if start == "zero" else _random_start(X[train], random)
-                found = solve_double_ramp(
-                    gram, y[train].astype(float), C=_C, d=d, mu=1.0, start=first, tol=1e-6
+                solution = solve_double_ramp(
+                    gram,
+                    y[train].astype(float),
+                    DoubleRampTerms(d=d, mu=1.0),
+                    C=DATA.ramp_C,
+                    start=first,
+                    tol=1e-6,
                 )
-                scores = y[test] * (X[test] @ (X[train].T @ found.c) + found.b)
-                refused = np.abs(scores) <= found.rho if found.rho > 0 else scores > np.inf
+                scores = y[test] * (X[test] @ (X[train].T @ solution.c) + solution.b)
+                refused = np.abs(scores) <= solution.rho if solution.rho > 0 else scores > np.inf
                 wrong = (scores <= 0) & ~refused
                 risk[i, j] += wrong.sum() + d * refused.sum()
-                objective[i, j] += found.objective / len(parts)
+                objective[i, j] += solution.objective / len(splits)
     values: Values = {}
     for i, d in enumerate(costs):
         for j, start in enumerate(_STARTS):
@@ -144,16 +148,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     costs = [d for d in COSTS if f"{d:g}/zero/risk" in values]
-    for place, start in enumerate(_STARTS):
+    for k, start in enumerate(_STARTS):
         runs = np.array([values[f"{d:g}/{start}/risk"] for d in costs], dtype=float)
-        error = 2 * runs.std(axis=1, ddof=1) / np.sqrt(runs.shape[1]) if runs.shape[1] > 1 else 0
         axis.errorbar(
             costs,
             runs.mean(axis=1),
-            yerr=error,
-            marker=MARKERS[place],
+            yerr=two_errors(runs),
             label=f"start: {start}",
-            **line_style(place),
+            **marked_line(k),
         )
     printed = _printed()
     axis.plot(

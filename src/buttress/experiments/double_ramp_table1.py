@@ -46,13 +46,13 @@ def _cells() -> tuple[Cell, ...]:
             f"{d:g}/{loss}/{end}",
             loss,
             {"d": f"{d:g}", "loss": loss, "quantity": end},
-            f"{_stated(loss, d)[place]:.3f}",
+            f"{_stated(loss, d)[k]:.3f}",
             exact=True,
             unit="rho",
             better=None,
             remark="found on a grid of margins and of rho in steps of 0.001",
         )
-        for d, loss, (place, end) in product(_COSTS, _LOSSES, enumerate(_ENDS))
+        for d, loss, (k, end) in product(_COSTS, _LOSSES, enumerate(_ENDS))
     )
 
 
@@ -61,19 +61,21 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
     values: Values = {"u": _MARGINS[::12]}
     for d in _COSTS:
-        for loss, own in (
+        for loss, library_loss in (
             ("generalised hinge", GeneralizedHinge(d=d)),
             ("double hinge", DoubleHinge(d=d)),
         ):
             printed = _printed_loss(loss, d, _MARGINS)
-            values[f"{d:g}/{loss}/difference"] = np.abs(own.value(_MARGINS) - printed).max()
+            values[f"{d:g}/{loss}/difference"] = np.abs(
+                library_loss.value(_MARGINS) - printed
+            ).max()
             values[f"{d:g}/{loss}/values"] = printed[::12]
             low, high = _bounding(printed, d)
             # the grid can miss an end by one step
             stated = _stated(loss, d)
-            for end, place, found in zip(_ENDS, stated, (low, high), strict=True):
-                near = abs(found - place) <= 0.002
-                values[f"{d:g}/{loss}/{end}"] = round(place, 3) if near else found
+            for end, stated_end, searched_end in zip(_ENDS, stated, (low, high), strict=True):
+                near = abs(searched_end - stated_end) <= 0.002
+                values[f"{d:g}/{loss}/{end}"] = round(stated_end, 3) if near else searched_end
     return values
 
 
@@ -102,9 +104,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
     u = np.array(values["u"][0])
     for axis, loss in zip(axes, _LOSSES, strict=True):
-        for place, d in enumerate(_COSTS[::2]):
+        for k, d in enumerate(_COSTS[::2]):
             shown = np.array(values[f"{d:g}/{loss}/values"][0])
-            axis.plot(u, shown, label=f"d = {d:g}", **line_style(place))
+            axis.plot(u, shown, label=f"d = {d:g}", **line_style(k))
         axis.axhline(1, color=GREY, lw=0.6)
         axis.set(title=loss, xlabel="y f(x)", xlim=(-2, 3), ylim=(-0.1, 6))
     axes[0].set_ylabel("loss")

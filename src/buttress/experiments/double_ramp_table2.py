@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from buttress.datasets import make_noisy_band, make_reject_synthetic
 from buttress.experiments._figures import COLOURS, GREY, MARKERS
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values, repeated
 from buttress.experiments._reject_tables import PAPER
 from buttress.experiments._sampling import seed_of
 
 # region of y f(x), what the paper says of gamma' and gamma'' there
-_ROWS = (
+_REGIONS = (
     ("above rho + mu", "0", "0"),
     ("at rho + mu", "between", "0"),
     ("rho - mu^2 to rho + mu", "Cd/mu", "0"),
@@ -26,7 +26,7 @@ _ROWS = (
 )
 _SETS = ("noisy band", "synthetic")
 _RUNS = 10
-_SMALL = 1e-5
+_AT_END = 1e-5
 
 
 def _cells() -> tuple[Cell, ...]:
@@ -40,32 +40,28 @@ def _cells() -> tuple[Cell, ...]:
             better=None,
         )
         for name in _SETS
-        for region, first, second in _ROWS
+        for region, first, second in _REGIONS
     )
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat in range(plan.runs(_RUNS, 2))
-        for name in _SETS
-    ]
+    return repeated(_SETS, plan.runs(_RUNS, 2))
 
 
 def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
     """The row of Table 2 every margin belongs to, the earliest where bands overlap."""
-    region = np.full(len(margin), len(_ROWS) - 1)
-    region[margin >= -rho - mu**2 - _SMALL] = 5
-    region[np.abs(margin - (mu - rho)) <= _SMALL] = 4
-    region[(margin > mu - rho + _SMALL) & (margin < rho - mu**2 - _SMALL)] = 3
-    region[(margin >= rho - mu**2 - _SMALL) & (margin < rho + mu - _SMALL)] = 2
-    region[np.abs(margin - rho - mu) <= _SMALL] = 1
-    region[margin > rho + mu + _SMALL] = 0
+    region = np.full(len(margin), len(_REGIONS) - 1)
+    region[margin >= -rho - mu**2 - _AT_END] = 5
+    region[np.abs(margin - (mu - rho)) <= _AT_END] = 4
+    region[(margin > mu - rho + _AT_END) & (margin < rho - mu**2 - _AT_END)] = 3
+    region[(margin >= rho - mu**2 - _AT_END) & (margin < rho + mu - _AT_END)] = 2
+    region[np.abs(margin - rho - mu) <= _AT_END] = 1
+    region[margin > rho + mu + _AT_END] = 0
     return region
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     name, repeat = arguments["name"], arguments["repeat"]
     seed = seed_of(plan.seed, repeat, 12)
@@ -75,11 +71,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     sample = make(n, random_state=seed)
     d, mu = 0.2, 1.0
     y = sample.y.astype(float)
-    found = solve_double_ramp(sample.X @ sample.X.T, y, C=C, d=d, mu=mu, tol=1e-9)
-    margin = y * (found.g + found.b)
+    terms = DoubleRampTerms(d=d, mu=mu)
+    solution = solve_double_ramp(sample.X @ sample.X.T, y, terms, C=C, tol=1e-9)
+    margin = y * (solution.g + solution.b)
     # gamma' + gamma'' as shares of C/mu: what a machine reveals of both
-    share = y * found.c * mu / C
-    region = _regions(margin, found.rho, mu)
+    share = y * solution.c * mu / C
+    region = _regions(margin, solution.rho, mu)
     # the sum of the two, as the row of the table says: at most one is not zero
     stated = np.array([0, np.nan, d, 0, np.nan, 1 - d, 0])[region]
     top = np.array([0, d, d, 0, 1 - d, 1 - d, 0])[region]
@@ -90,16 +87,16 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     )
     values: Values = {
         f"{name}/{text}": float(as_stated[region == k].mean())
-        for k, (text, _, _) in enumerate(_ROWS)
+        for k, (text, _, _) in enumerate(_REGIONS)
         if np.any(region == k)
     }
-    values[f"{name}/apart"] = bool(2 * found.rho >= mu + mu**2)
+    values[f"{name}/apart"] = bool(2 * solution.rho >= mu + mu**2)
     values[f"{name}/as stated"] = float(as_stated.mean())
     if repeat == 0:
         values |= {
             f"{name}/margin": margin,
             f"{name}/share": share,
-            f"{name}/rho": found.rho,
+            f"{name}/rho": solution.rho,
         }
     return values
 
@@ -134,8 +131,8 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         share = np.array(values[f"{name}/share"][0])
         rho = values[f"{name}/rho"][0]
         axis.plot(margin, share, MARKERS[0], ms=3, color=COLOURS[0])
-        for place in (rho + 1, rho - 1, 1 - rho, -rho - 1):
-            axis.axvline(place, color=GREY, lw=0.8, ls=":")
+        for end in (rho + 1, rho - 1, 1 - rho, -rho - 1):
+            axis.axvline(end, color=GREY, lw=0.8, ls=":")
         axis.set(title=f"{name} (rho = {rho:.2f})", xlabel="y f(x)", xlim=(-rho - 4, rho + 4))
     axes[0].set_ylabel("(gamma' + gamma'') mu / C")
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from buttress.datasets import make_reject_synthetic
 from buttress.experiments._model import Plan
-from buttress.experiments._reject_tables import METHODS, printed_cells, table
+from buttress.experiments._reject_tables import METHODS, RejectData, printed_cells, table
 from buttress.experiments._sampling import seed_of
 
 # d; double ramp: risk sd, rejected sd, accuracy sd; double hinge: the same
@@ -26,40 +26,16 @@ _PRINTED = """
 """
 
 
-def load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     sample = make_reject_synthetic(300, random_state=seed_of(plan.seed, repeat, 3))
     return sample.X, sample.y
 
 
-def models() -> dict[str, Any]:
-    from sklearn.svm import SVC
-
-    from buttress.classifiers import (
-        ChowRejector,
-        DoubleHingeClassifier,
-        DoubleRampClassifier,
-        GeneralizedHingeClassifier,
-    )
-
-    chow = ChowRejector(SVC(kernel="linear", C=2.0), calibration="sigmoid")
-    return dict(
-        zip(
-            METHODS,
-            (
-                DoubleRampClassifier(kernel="linear", C=2.0),
-                DoubleHingeClassifier(kernel="linear", C=32.0),
-                chow,
-                GeneralizedHingeClassifier(kernel="linear", C=32.0),
-            ),
-            strict=True,
-        )
-    )
-
-
+DATA = RejectData("synthetic", _load, ramp_C=2.0, hinge_C=32.0, kernel={"kernel": "linear"})
 EXPERIMENT = table(
     3,
     "the synthetic set",
-    "synthetic",
+    DATA,
     printed_cells(
         "synthetic",
         _PRINTED,
@@ -72,8 +48,6 @@ EXPERIMENT = table(
             "hinge code is not stated",
         },
     ),
-    load,
-    models,
     (
         "150 points on each side, 10 % of all labels flipped; the printed boxes lost their minus "
         "signs, which are restored. Features as they are.",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
 from buttress.experiments._model import Plan
-from buttress.experiments._reject_tables import METHODS, printed_cells, table
+from buttress.experiments._reject_tables import METHODS, RejectData, printed_cells, table
 
 # d; double ramp: risk sd, rejected sd, accuracy sd; double hinge: the same
 _PRINTED = """
@@ -25,39 +25,16 @@ _PRINTED = """
 """
 
 
-def load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     bunch = load_dataset("ionosphere")
     return bunch.X, bunch.y
 
 
-def models() -> dict[str, Any]:
-    from sklearn.svm import SVC
-
-    from buttress.classifiers import (
-        ChowRejector,
-        DoubleHingeClassifier,
-        DoubleRampClassifier,
-        GeneralizedHingeClassifier,
-    )
-
-    return dict(
-        zip(
-            METHODS,
-            (
-                DoubleRampClassifier(C=2.0, gamma=0.125),
-                DoubleHingeClassifier(C=16.0, gamma=0.125),
-                ChowRejector(SVC(C=2.0, gamma=0.125), calibration="sigmoid"),
-                GeneralizedHingeClassifier(C=16.0, gamma=0.125),
-            ),
-            strict=True,
-        )
-    )
-
-
+DATA = RejectData("ionosphere", _load, ramp_C=2.0, hinge_C=16.0, kernel={"gamma": 0.125})
 EXPERIMENT = table(
     4,
     "ionosphere",
-    "ionosphere",
+    DATA,
     printed_cells(
         "ionosphere",
         _PRINTED,
@@ -69,8 +46,6 @@ EXPERIMENT = table(
             "double hinge is not described",
         },
     ),
-    load,
-    models,
     (
         "351 rows, 34 features. The paper mentions no scaling, so there is none; only raw features "
         "give the double ramp's printed rejection rates. Both columns are judged on them.",

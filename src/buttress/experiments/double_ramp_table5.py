@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
 from buttress.experiments._model import Plan
-from buttress.experiments._reject_tables import METHODS, printed_cells, table
+from buttress.experiments._reject_tables import METHODS, RejectData, printed_cells, table
 
 # d; double ramp: risk sd, rejected sd, accuracy sd; double hinge: the same
 _PRINTED = """
@@ -33,48 +33,23 @@ _CHOSEN = (
 _FROM_SCALING = "scaled to [0, 1], which was chosen on the double hinge's columns, not on this one"
 
 
-def load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     bunch = load_dataset("parkinsons")
     low, high = bunch.X.min(axis=0), bunch.X.max(axis=0)
     return (bunch.X - low) / np.where(high > low, high - low, 1.0), bunch.y
 
 
-def models() -> dict[str, Any]:
-    from sklearn.svm import SVC
-
-    from buttress.classifiers import (
-        ChowRejector,
-        DoubleHingeClassifier,
-        DoubleRampClassifier,
-        GeneralizedHingeClassifier,
-    )
-
-    return dict(
-        zip(
-            METHODS,
-            (
-                DoubleRampClassifier(kernel="linear", C=32.0),
-                DoubleHingeClassifier(kernel="linear", C=32.0),
-                ChowRejector(SVC(kernel="linear", C=32.0), calibration="sigmoid"),
-                GeneralizedHingeClassifier(kernel="linear", C=32.0),
-            ),
-            strict=True,
-        )
-    )
-
-
+DATA = RejectData("parkinsons", _load, ramp_C=32.0, hinge_C=32.0, kernel={"kernel": "linear"})
 EXPERIMENT = table(
     5,
     "Parkinson's disease",
-    "parkinsons",
+    DATA,
     printed_cells(
         "parkinsons",
         _PRINTED,
         unknown={METHODS[1]: _CHOSEN},
         remarks={METHODS[0]: _FROM_SCALING},
     ),
-    load,
-    models,
     (
         "195 rows, 22 features, scaled to [0, 1] over all rows: of the scalings tried (none, "
         "z-scores, [0, 1]) the one that gives the double hinge's rejection rates. It is checked on "

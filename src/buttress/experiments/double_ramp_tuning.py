@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments import double_ramp_table3, double_ramp_table4, double_ramp_table5
 from buttress.experiments._figures import GREY, line_style
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._reject_sets import TABLES
 from buttress.experiments._reject_tables import METHODS, PAPER
 from buttress.experiments._sampling import seed_of
 
-_SETS = {
-    "synthetic": double_ramp_table3,
-    "ionosphere": double_ramp_table4,
-    "parkinsons": double_ramp_table5,
-}
 _TUNED = METHODS[:2]
 # what the paper prints over its tables: C, and gamma for the Gaussian kernel
 _PRINTED = {
@@ -68,7 +63,7 @@ def _cells() -> tuple[Cell, ...]:
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    sets = ["synthetic"] if plan.quick else list(_SETS)
+    sets = ["synthetic"] if plan.quick else list(TABLES)
     costs = (0.2,) if plan.quick else _COSTS
     return [
         Task(f"{name}/{d:g}/{repeat}", name, {"name": name, "d": d, "repeat": repeat})
@@ -102,12 +97,12 @@ def _risks(
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, d, repeat = arguments["name"], arguments["d"], arguments["repeat"]
-    table = _SETS[name]
-    X, y = table.load(plan, repeat)
+    data = TABLES[name].DATA
+    X, y = data.load(plan, repeat)
     grid = _grid(name, plan.quick)
     values: Values = {}
     for method in _TUNED:
-        risks = _risks(table.models()[method], grid, X, y, d, seed_of(plan.seed, repeat, 8))
+        risks = _risks(data.models()[method], grid, X, y, d, seed_of(plan.seed, repeat, 8))
         chosen = grid[int(np.argmin(risks))]
         key = f"{name}/{method}"
         values[f"{key}/log2 C"] = np.log2(chosen["C"])
@@ -125,36 +120,36 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for (name, method), (cost, _) in _PRINTED.items():
-        found = values.get(f"{name}/{method}/log2 C")
+        log_costs = values.get(f"{name}/{method}/log2 C")
         lost = values.get(f"{name}/{method}/risk at the printed values")
-        if not found or not lost:
+        if not log_costs or not lost:
             continue
         best = np.array(values[f"{name}/{method}/risk at our choice"], dtype=float)
         excess = np.array(lost, dtype=float) - best
         wanted = float(np.log2(float(cost or "nan")))
-        share = float(np.mean(np.array(found) == wanted))
+        share = float(np.mean(np.array(log_costs) == wanted))
         checks.append(
             Check(
                 f"10-fold cross-validation chooses the printed C = {cost} ({name}, {method})",
                 None if 0.3 < share < 0.7 else share >= 0.7,
-                f"in {share:.0%} of {len(found)} searches; its risk is {excess.mean():.4f} above "
-                f"the chosen one's on average, {excess.max():.4f} at most",
+                f"in {share:.0%} of {len(log_costs)} searches; its risk is {excess.mean():.4f} "
+                f"above the chosen one's on average, {excess.max():.4f} at most",
             )
         )
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    sets = [name for name in _SETS if f"{name}/{_TUNED[0]}/log2 C" in values]
+    sets = [name for name in TABLES if f"{name}/{_TUNED[0]}/log2 C" in values]
     axes = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, sets, strict=True):
-        for place, method in enumerate(_TUNED):
-            found = np.array(values[f"{name}/{method}/log2 C"], dtype=float)
+        for k, method in enumerate(_TUNED):
+            log_costs = np.array(values[f"{name}/{method}/log2 C"], dtype=float)
             powers = np.array(_POWERS, dtype=float)
-            share = [float(np.mean(found == power)) for power in powers]
-            axis.plot(powers, share, marker="o", label=method, **line_style(place))
+            share = [float(np.mean(log_costs == power)) for power in powers]
+            axis.plot(powers, share, marker="o", label=method, **line_style(k))
             printed = np.log2(float(_PRINTED[name, method][0] or "nan"))
-            axis.axvline(printed, color=GREY, lw=0.8, ls=(0, (1 + 3 * place, 2)))
+            axis.axvline(printed, color=GREY, lw=0.8, ls=(0, (1 + 3 * k, 2)))
         axis.set(title=name, xlabel="log2 C (grey: printed)")
     axes[0].set_ylabel("share of the searches")
     axes[-1].legend()

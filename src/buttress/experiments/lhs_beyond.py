@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from buttress.datasets import load_dataset
-from buttress.experiments._beyond import NOISE_AWARE, beyond, noise_aware
+from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
 from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Plan, Task, Values
+from buttress.experiments._model import Plan, Task, Values, repeated
 from buttress.experiments._sampling import generator, random_split
 from buttress.experiments.lhs_table2 import EXPERIMENT as TABLE
 
-_OWN = "LeakyHockeyStickClassifierCV"
+_DEFAULT = "LeakyHockeyStickClassifierCV"
 _CELLS = [cell for cell in TABLE.cells if cell.id.endswith("Gaussian/LHS/error")]
 _NAMES = {cell.group: cell.labels["data"] for cell in _CELLS}
 _BEST = {
@@ -32,10 +31,7 @@ _RUNS = 5
 
 def _tasks(plan: Plan) -> list[Task]:
     names = ("bupa",) if plan.quick else tuple(_NAMES)
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(plan.runs(_RUNS, 1)), names)
-    ]
+    return repeated(names, plan.runs(_RUNS, 1))
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -47,7 +43,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, repeat = arguments["name"], arguments["repeat"]
     bunch = load_dataset(name)
     train, test = random_split(len(bunch.y), 2 / 3, generator(plan.seed, repeat))
-    models = {_OWN: LeakyHockeyStickClassifierCV(), NOISE_AWARE: noise_aware()}
+    models = {_DEFAULT: LeakyHockeyStickClassifierCV(), NOISE_AWARE: noise_aware()}
     values: Values = {}
     for key, model in models.items():
         fitted = make_pipeline(StandardScaler(), model).fit(bunch.X[train], bunch.y[train])
@@ -64,10 +60,7 @@ EXPERIMENT = beyond(
         "part. Printed: the best of the four columns of Table 2, which is known only after the "
         "test rows were seen.",
     ),
-    names=_NAMES,
-    own=_OWN,
-    printed=_BEST,
-    columns="four",
+    beside=DefaultsBesidePrinted(_DEFAULT, _NAMES, _BEST, "four"),
     tasks=_tasks,
     run=_run,
 )

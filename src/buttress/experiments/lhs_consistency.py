@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, world
 
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
-_POWERS = {"LHS": math.inf, "r = 5": 5.0, "r = 2": 2.0}
+_EXPONENTS = {"LHS": math.inf, "r = 5": 5.0, "r = 2": 2.0}
 _SCHEDULES = {"n^-1/2 (admissible)": 0.5, "n^-1 (not admissible)": 1.0, "fixed": 0.0}
 _SCALE = 0.05
-_DRAWS = 100
+_SAMPLES = 100
 
 
 def _cells() -> tuple[Cell, ...]:
@@ -31,7 +31,7 @@ def _cells() -> tuple[Cell, ...]:
             unit="excess error (%)",
             scale=100.0,
         )
-        for loss, schedule, n in product(_POWERS, _SCHEDULES, _SIZES)
+        for loss, schedule, n in product(_EXPONENTS, _SCHEDULES, _SIZES)
     )
 
 
@@ -39,7 +39,7 @@ def _tasks(plan: Plan) -> list[Task]:
     sizes = _SIZES[:3] if plan.quick else _SIZES
     tasks = [
         Task(f"{loss}/{schedule}/{n}", loss, {"loss": loss, "schedule": schedule, "n": n})
-        for loss, schedule, n in product(_POWERS, _SCHEDULES, sizes)
+        for loss, schedule, n in product(_EXPONENTS, _SCHEDULES, sizes)
     ]
     return [Task("conditions", "LHS", {"loss": "", "schedule": "", "n": 0}), *tasks]
 
@@ -56,14 +56,14 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     loss, schedule, n = arguments["loss"], arguments["schedule"], arguments["n"]
     if n == 0:
         return _conditions()
-    here = world()
+    small_world = world()
     model = LeakyHockeyStickClassifier(
-        alpha=_penalty(schedule, n), r=_POWERS[loss], kernel="precomputed", fit_intercept=False
+        alpha=_penalty(schedule, n), r=_EXPONENTS[loss], kernel="precomputed", fit_intercept=False
     )
     excess = []
-    for draw in range(plan.runs(_DRAWS, 5)):
-        _, f = here.fitted(model, here.sample(n, generator(plan.seed, draw, n, 5)))
-        excess.append(here.error(f) - here.bayes_error)
+    for draw in range(plan.runs(_SAMPLES, 5)):
+        _, f = small_world.fitted(model, small_world.sample(n, generator(plan.seed, draw, n, 5)))
+        excess.append(small_world.error(f) - small_world.bayes_error)
     return {f"{loss}/{schedule}/{n}": excess}
 
 
@@ -75,7 +75,7 @@ def _conditions() -> Values:
     def g(delta: float) -> float:
         return float(np.mean(eta * (1 - eta) <= delta / 2 * (1 - delta / 2)))
 
-    met = [noise_condition(g, r=r) for r in _POWERS.values()]
+    met = [noise_condition(g, r=r) for r in _EXPONENTS.values()]
     fits = [schedule_is_admissible(lambda n, name=name: _penalty(name, n)) for name in _SCHEDULES]
     return {"conditions met": met, "schedules admitted": fits}
 
@@ -88,7 +88,7 @@ def _condition_checks(values: Mapping[str, list[Any]]) -> list[Check]:
             all(good is True for good in met),
             ", ".join(
                 f"{name}: {'met' if good else 'not met'}"
-                for name, good in zip(_POWERS, met, strict=True)
+                for name, good in zip(_EXPONENTS, met, strict=True)
             ),
         ),
         Check(
@@ -106,7 +106,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = _condition_checks(values)
     sizes = [n for n in _SIZES if f"LHS/fixed/{n}" in values]
     schedule = next(iter(_SCHEDULES))
-    for loss in _POWERS:
+    for loss in _EXPONENTS:
         first, last = (
             np.array(values[f"{loss}/{schedule}/{n}"], dtype=float) for n in (sizes[0], sizes[-1])
         )
@@ -123,17 +123,16 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, len(_POWERS), sharey=True)
-    for axis, loss in zip(axes, _POWERS, strict=True):
-        for place, schedule in enumerate(_SCHEDULES):
+    axes = figure.subplots(1, len(_EXPONENTS), sharey=True)
+    for axis, loss in zip(axes, _EXPONENTS, strict=True):
+        for k, schedule in enumerate(_SCHEDULES):
             sizes = [n for n in _SIZES if f"{loss}/{schedule}/{n}" in values]
             means = [100 * np.mean(values[f"{loss}/{schedule}/{n}"]) for n in sizes]
             axis.plot(
                 sizes,
                 np.maximum(means, 1e-3),
-                marker=MARKERS[place],
                 label=f"lambda ~ {schedule}",
-                **line_style(place),
+                **marked_line(k),
             )
         axis.axhline(0.1, color=GREY, lw=0.6)
         axis.set(title=loss, xscale="log", yscale="log", xlabel="n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, line_style
+from buttress.experiments._figures import GREY, draw_curves
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -39,8 +39,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(("hinge", "LHS")):
-        axis.plot(values["u"][0], values[name][0], label=name, **line_style(place))
+    draw_curves(axis, values, "u", ("hinge", "LHS"))
     axis.axhline(0, color=GREY, lw=0.6)
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()
@@ -51,7 +50,6 @@ EXPERIMENT = Experiment(
     title="Leaky hockey stick, Figure 1: the loss",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

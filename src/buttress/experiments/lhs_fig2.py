@@ -60,8 +60,8 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _turn(one: float, other: float) -> float:
-    gap = abs(one - other) % (2 * np.pi)
+def _turn(first: float, second: float) -> float:
+    gap = abs(first - second) % (2 * np.pi)
     return float(np.degrees(min(gap, 2 * np.pi - gap)))
 
 
@@ -102,22 +102,22 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         axis.contour(
             side, side, density[1] - density[0], levels=[0], colors="black", linewidths=0.8
         )
-        for place, label in enumerate((-1, 1)):
+        for j, label in enumerate((-1, 1)):
             axis.scatter(
                 *X[y == label].T,
                 s=16,
-                marker=MARKERS[place],
-                color=COLOURS[place],
+                marker=MARKERS[j],
+                color=COLOURS[j],
                 label=f"y = {label:+d}",
             )
-        for place, name in enumerate(("smallest margin", "product of margins"), start=2):
+        for j, name in enumerate(("smallest margin", "product of margins"), start=2):
             angle = values[name][k]
             text = "SVM margin (6)" if name == "smallest margin" else "LHS margin (7)"
             axis.plot(
                 -np.sin(angle) * line,
                 np.cos(angle) * line,
-                ls=DASHES[place - 1],
-                color=COLOURS[place],
+                ls=DASHES[j - 1],
+                color=COLOURS[j],
                 label=text,
             )
         axis.plot([], [], color="black", lw=0.8, label="Bayes rule")
@@ -139,7 +139,6 @@ EXPERIMENT = Experiment(
         "Both margins by search over 36,000 directions: (6), the largest smallest margin, and (7), "
         "the largest product of margins.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

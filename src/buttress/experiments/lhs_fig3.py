@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, line_style
+from buttress.experiments._figures import GREY, draw_curves
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
-_POWERS = (1.2, 2.0, 5.0)
+_EXPONENTS = (1.2, 2.0, 5.0)
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -19,7 +19,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
     u = np.linspace(-1, 10, 1101)
     values: Values = {"u": u, "LHS": LeakyHockeyStick().value(u)}
-    for r in _POWERS:
+    for r in _EXPONENTS:
         values[f"r = {r:g}"] = LeakyHockeyStick(r=r).value(u)
     values["far"] = LeakyHockeyStick(r=1e6).value(u)
     return values
@@ -28,7 +28,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     u, loss, far = (np.array(values[key][0]) for key in ("u", "LHS", "far"))
     gap = float(np.abs(loss - far).max())
-    curves = [np.array(values[f"r = {r:g}"][0])[u > 1] for r in _POWERS]
+    curves = [np.array(values[f"r = {r:g}"][0])[u > 1] for r in _EXPONENTS]
     ordered = all(np.all(a < b) for a, b in zip(curves, [*curves[1:], loss[u > 1]], strict=True))
     return [
         Check("L_r tends to the LHS loss as r grows", gap < 1e-4, f"{gap:.1e} at r = 1e6"),
@@ -40,8 +40,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     u = np.array(values["u"][0])
     axis.plot(u, 1 - u, color=GREY, lw=0.8, label="1 - u")
-    for place, name in enumerate((*(f"r = {r:g}" for r in _POWERS), "LHS")):
-        axis.plot(u, values[name][0], label=name, **line_style(place))
+    draw_curves(axis, values, "u", (*(f"r = {r:g}" for r in _EXPONENTS), "LHS"))
     axis.set(xlabel="y f(x)", ylabel="loss")
     axis.legend()
 
@@ -51,7 +50,6 @@ EXPERIMENT = Experiment(
     title="Leaky hockey stick, Figure 3: other negatively divergent losses",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid; the grey line is 1 - u.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

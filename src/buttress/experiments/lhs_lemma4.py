@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._figures import marked_line
 from buttress.experiments._lhs import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -17,7 +17,7 @@ from buttress.experiments._world import WORLD_SENTENCE, World, world
 
 _SIZES = (50, 200, 800, 3200)
 _DELTAS = (0.05, 0.1, 0.2, 0.5, 1.0)
-_DRAWS = 100
+_SAMPLES = 100
 _SWING = 0.49
 
 
@@ -52,11 +52,11 @@ def _tasks(plan: Plan) -> list[Task]:
     return [Task(f"n = {n}", f"n = {n}", {"n": n}) for n in sizes]
 
 
-def _lemma4(here: World, f: NDArray[Any], delta: float) -> float:
+def _lemma4(small_world: World, f: NDArray[Any], delta: float) -> float:
     """The right side of Lemma 4 for the values f at the points."""
     from buttress.losses import LeakyHockeyStick
 
-    loss, eta = LeakyHockeyStick(), here.eta
+    loss, eta = LeakyHockeyStick(), small_world.eta
     clear = eta * (1 - eta) <= delta / 2 * (1 - delta / 2)
     best = np.where(eta > 0.5, eta / (1 - eta), -(1 - eta) / eta)
     excess = eta * (loss.value(f) - loss.value(best))
@@ -69,17 +69,17 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.classifiers import LeakyHockeyStickClassifier
 
     n = arguments["n"]
-    here, penalty = world(swing=_SWING), _penalty(n)
+    small_world, penalty = world(swing=_SWING), _penalty(n)
     model = LeakyHockeyStickClassifier(alpha=penalty, kernel="precomputed", fit_intercept=False)
     values: Values = {}
-    for draw in range(plan.runs(_DRAWS, 5)):
-        _, f = here.fitted(model, here.sample(n, generator(plan.seed, draw, n, 4)))
-        found = {
-            "excess": here.error(f) - here.bayes_error,
+    for draw in range(plan.runs(_SAMPLES, 5)):
+        _, f = small_world.fitted(model, small_world.sample(n, generator(plan.seed, draw, n, 4)))
+        of_draw = {
+            "excess": small_world.error(f) - small_world.bayes_error,
             "reach": float(np.abs(f).max()) * 2 * penalty,
         }
-        found |= {f"bound/{delta:g}": _lemma4(here, f, delta) for delta in _DELTAS}
-        for key, value in found.items():
+        of_draw |= {f"bound/{delta:g}": _lemma4(small_world, f, delta) for delta in _DELTAS}
+        for key, value in of_draw.items():
             values.setdefault(f"{n}/{key}", []).append(value)
     return values
 
@@ -131,18 +131,16 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.plot(
         sizes,
         [max(1e-6, np.mean(values[f"{n}/excess"])) for n in sizes],
-        marker=MARKERS[0],
         label="excess error",
-        **line_style(0),
+        **marked_line(0),
     )
-    for place, delta in enumerate(_DELTAS):
+    for k, delta in enumerate(_DELTAS):
         means = [np.mean(values[f"{n}/bound/{delta:g}"]) for n in sizes]
         axis.plot(
             sizes,
             means,
-            marker=MARKERS[place + 1],
             label=f"Lemma 4, delta = {delta:g}",
-            **line_style(place + 1),
+            **marked_line(k + 1),
         )
     axis.set(xscale="log", yscale="log", xlabel="n", ylabel="mean over samples")
     axis.legend()

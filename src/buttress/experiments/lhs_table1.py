@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_mixture
-from buttress.experiments._claims import always, cases, gap
+from buttress.experiments._claims import always, cases, in_points
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
-    balanced_parts,
     fit_lhs,
     fit_svm,
     package_width,
 )
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
-from buttress.experiments._sampling import Split, generator, seed_of
+from buttress.experiments._sampling import Split, balanced_folds, generator, seed_of
 
 _BAYES = {1: 0.1113, 2: 0.1151, 3: 0.1348}
 # example n, then LHS and SVM with the linear kernel, LHS and SVM with the Gaussian: error (se)
@@ -100,19 +99,21 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     seeds = seed_of(plan.seed, example, n, repeat, 1), seed_of(plan.seed, example, n, repeat, 2)
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
-    found = error_rates(train, test, random, balanced_parts(train.y, plan.seed, repeat), plan.quick)
-    return {f"{example}/{n}/{key}": error for key, error in found.items()}
+    errors = error_rates(
+        train, test, random, balanced_folds(train.y, 5, plan.seed, repeat), plan.quick
+    )
+    return {f"{example}/{n}/{key}": error for key, error in errors.items()}
 
 
 def error_rates(
-    train: Any, test: Any, random: np.random.Generator, parts: list[Split], quick: bool
+    train: Any, test: Any, random: np.random.Generator, folds: list[Split], quick: bool
 ) -> dict[str, float]:
     """Test error of both learners with both kernels, by ``kernel/learner``."""
     width = package_width(train.X, random)
     errors = {}
     for kernel in KERNELS:
         for learner, fit in (("LHS", fit_lhs), ("SVM", fit_svm)):
-            model, _ = fit(train.X, train.y, parts, kernel, width, quick)
+            model, _ = fit(train.X, train.y, folds, kernel, width, quick)
             errors[f"{kernel}/{learner}"] = 1 - model.score(test.X, test.y)
     return errors
 
@@ -121,10 +122,9 @@ def paired(values: Mapping[str, list[Any]], cases_of: Mapping[str, str]) -> list
     """LHS minus SVM, in points, on the same draws."""
     pairs = []
     for what, key in cases_of.items():
-        one, other = values.get(f"{key}/LHS"), values.get(f"{key}/SVM")
-        if one and other:
-            difference, error = gap(one, other)
-            pairs.append(Pair(what, "LHS - SVM (points)", 100 * difference, 100 * error))
+        lhs, svm = values.get(f"{key}/LHS"), values.get(f"{key}/SVM")
+        if lhs and svm:
+            pairs.append(in_points(what, "LHS - SVM", lhs, svm))
     return pairs
 
 
@@ -147,9 +147,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             f"n = {n}": (f"{example}/{n}/{kernel}/LHS", f"{example}/{n}/{kernel}/SVM")
             for n in (50, 90, 200, 900)
         }
-        found = cases(values, keys)
-        if found:
-            checks.append(always(statement, found))
+        compared = cases(values, keys)
+        if compared:
+            checks.append(always(statement, compared))
     return checks
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from buttress.datasets import make_mixture
 from buttress.experiments._claims import at_least, cases
 from buttress.experiments._figures import COLOURS, MARKERS
-from buttress.experiments._lhs import KERNELS, PAPER, balanced_parts
+from buttress.experiments._lhs import KERNELS, PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
-from buttress.experiments._sampling import generator, seed_of
+from buttress.experiments._sampling import balanced_folds, generator, seed_of
 from buttress.experiments.lhs_table1 import EXPERIMENT as TABLE
 from buttress.experiments.lhs_table1 import error_rates, matching_centres, paired
 
@@ -75,12 +75,14 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     draw, repeat = arguments["draw"], arguments["repeat"]
     centers = _centres(plan.seed, example, draw, 1.0 if plan.quick else 0.003)
     random = generator(plan.seed, example, n, draw, repeat)
-    seeds = [seed_of(plan.seed, example, n, draw, repeat, part) for part in (1, 2)]
+    seeds = [seed_of(plan.seed, example, n, draw, repeat, side) for side in (1, 2)]
     train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
     test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
-    found = error_rates(train, test, random, balanced_parts(train.y, plan.seed, repeat), plan.quick)
+    errors = error_rates(
+        train, test, random, balanced_folds(train.y, 5, plan.seed, repeat), plan.quick
+    )
     values: Values = {}
-    for key, error in found.items():
+    for key, error in errors.items():
         kernel, learner = key.split("/")
         values[f"{example}/{n}/{kernel}/{draw}/{learner}"] = error
     return values
@@ -128,16 +130,16 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             )
             for n, draw in product(_SIZES, range(_CENTRES))
         }
-        if found := cases(values, keys):
+        if compared := cases(values, keys):
             statement = f"{text}, for most draws of centres and sizes"
-            checks.append(at_least(statement, len(found) // 2 + 1, found))
+            checks.append(at_least(statement, len(compared) // 2 + 1, compared))
     return checks
 
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_EXAMPLES), sharey=True)
     for axis, example in zip(axes, _EXAMPLES, strict=True):
-        for place, kernel in enumerate(KERNELS):
+        for k, kernel in enumerate(KERNELS):
             for draw in range(_CENTRES):
                 sizes = [n for n in _SIZES if f"{example}/{n}/{kernel}/{draw}/LHS" in values]
                 gaps = [
@@ -153,9 +155,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
                     for n in sizes
                 ]
                 label = kernel if draw == 0 else None
-                axis.plot(
-                    sizes, gaps, marker=MARKERS[place], color=COLOURS[place], lw=0.8, label=label
-                )
+                axis.plot(sizes, gaps, marker=MARKERS[k], color=COLOURS[k], lw=0.8, label=label)
         axis.axhline(0, color="black", lw=0.8)
         axis.set(title=f"Example {example}", xscale="log", xlabel="n")
         axis.set_xticks(_SIZES, [str(n) for n in _SIZES])

@@ -11,13 +11,12 @@ from buttress.experiments._claims import at_least, cases
 from buttress.experiments._lhs import (
     KERNELS,
     PAPER,
-    balanced_parts,
     fit_lhs,
     fit_svm,
     package_width,
 )
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, standardised
+from buttress.experiments._sampling import balanced_folds, generator, random_split, standardised
 
 # set, name in the paper, kernel: LHS error (se) time, SVM error (se) time
 _PRINTED = """
@@ -104,8 +103,8 @@ def _cells() -> tuple[Cell, ...]:
                 )
             )
         for learner in LEARNERS:
-            place = LEARNERS.index(learner) * 3
-            error, spread, seconds = (numbers[place : place + 3] + [None] * 3)[:3]
+            first = LEARNERS.index(learner) * 3
+            error, spread, seconds = (numbers[first : first + 3] + [None] * 3)[:3]
             labels = {"data": title, "kernel": kernel, "learner": learner}
             cells.append(
                 Cell(
@@ -179,7 +178,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     train, test = random_split(len(bunch.y), 2 / 3, random)
     X, y = standardised(bunch.X, train), bunch.y
     width = package_width(X[train], random)
-    common = (X[train], y[train], balanced_parts(y[train], plan.seed, repeat), kernel, width)
+    common = (X[train], y[train], balanced_folds(y[train], 5, plan.seed, repeat), kernel, width)
     key = f"{name}/{kernel}"
     values: Values = {}
     if arguments["kind"] == "error":
@@ -208,18 +207,18 @@ def _sides(kernel: str, ours: str, quantity: str) -> dict[str, tuple[str, str]]:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks = []
     for kernel, better, faster in (("linear", 10, 15), ("Gaussian", 6, 13)):
-        found = cases(values, _sides(kernel, "LHS", "error"))
-        if found:
+        compared = cases(values, _sides(kernel, "LHS", "error"))
+        if compared:
             text = f"the {kernel} LHS outperforms the SVM on {better} of 15 data sets"
-            checks.append(at_least(text, better, found))
+            checks.append(at_least(text, better, compared))
         for ours, whose in (("LHS", "this package's"), ("LHS by MM", "the paper's")):
-            found = cases(values, _sides(kernel, ours, "seconds"))
-            if found:
+            compared = cases(values, _sides(kernel, ours, "seconds"))
+            if compared:
                 text = (
                     f"the {kernel} LHS, by {whose} algorithm, is faster than the SVM on "
                     f"{faster} of 15 data sets"
                 )
-                checks.append(at_least(text, faster, found))
+                checks.append(at_least(text, faster, compared))
     return checks
 
 

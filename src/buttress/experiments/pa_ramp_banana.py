@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from buttress.datasets import flip_labels
 from buttress.experiments._figures import COLOURS, GREY
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
-from buttress.experiments.pa_ramp_table2 import NOISE, candidates, chosen, load
+from buttress.experiments.pa_ramp_table2 import NOISE, candidates, load, noisy_split, tuned
 
 _SPLITS = 200
 # Splits of one task; a run that is stopped loses no more than these.
-_TOGETHER = 20
+_SPLITS_PER_TASK = 20
 # The share of refused rows from which the learner itself warns.
 _LOCKED = 0.25
 
@@ -63,33 +61,30 @@ def _tasks(plan: Plan) -> list[Task]:
         Task(
             f"{noise:g}/{first}",
             "banana_ida",
-            {"noise": noise, "splits": [first, min(first + _TOGETHER, splits)]},
+            {"noise": noise, "splits": [first, min(first + _SPLITS_PER_TASK, splits)]},
         )
-        for first, noise in product(range(0, splits, _TOGETHER), NOISE)
+        for first, noise in product(range(0, splits, _SPLITS_PER_TASK), NOISE)
     ]
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     noise, (first, last) = arguments["noise"], arguments["splits"]
     X, y = load("banana_ida", 500 if plan.quick else None)
-    found = []
+    of_splits = []
     for repeat in range(first, last):
-        train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-        seed = seed_of(plan.seed, repeat, 1)
-        noisy = flip_labels(y[train], noise, random_state=seed)
-        held = min(1000, len(train))
+        data, seed = noisy_split(X, y, noise, plan.seed, repeat)
         with warnings.catch_warnings():
             # that it refuses many rows is what is counted here
             warnings.simplefilter("ignore", UserWarning)
-            models, random = candidates("PA-RAMP", seed), generator(plan.seed, repeat, 2)
-            model = chosen(models, X[train][:held], noisy[:held], random)
-            model.fit(X[train], noisy)
-        refused = model.n_skipped_ / len(train)
-        found.append((model.score(X[test], y[test]), len(model.support_), refused > _LOCKED))
+            model = tuned(candidates("PA-RAMP", seed), data, plan.seed, repeat)
+        refused = model.n_skipped_ / len(data.y)
+        of_splits.append(
+            (model.score(data.X_test, data.y_test), len(model.support_), refused > _LOCKED)
+        )
     names = ("accuracy", "SVs", "locked")
     return {
         f"{noise:g}/{name}": [float(value) for value in column]
-        for name, column in zip(names, zip(*found, strict=True), strict=True)
+        for name, column in zip(names, zip(*of_splits, strict=True), strict=True)
     }
 
 

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from buttress.datasets import flip_labels
-from buttress.experiments._beyond import NOISE_AWARE, beyond, noise_aware
+from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
 from buttress.experiments._model import Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
-from buttress.experiments.pa_ramp_table2 import SETS, load
+from buttress.experiments.pa_ramp_table2 import SETS, load, noisy_split
 
-_OWN = "PARampClassifier (one pass)"
+_DEFAULT = "PARampClassifier (one pass)"
 _NOISE = (0.0, 0.1)
 _NAMES = {
     f"{name}@{noise:g}": f"{title}, {noise:.0%}" for name, title in SETS.items() for noise in _NOISE
@@ -23,14 +21,14 @@ _NAMES = {
 
 def _best(key: str) -> str:
     """The lowest printed error of a set at a noise level."""
-    found = [
+    accuracies = [
         float(cell.printed)
         for cell in TABLE.cells
         if cell.printed
         and cell.id.startswith(key.replace("@", "/") + "/")
         and cell.labels["quantity"] == "accuracy"
     ]
-    return f"{100 - max(found):.2f}"
+    return f"{100 - max(accuracies):.2f}"
 
 
 _BEST = {key: _best(key) for key in _NAMES}
@@ -51,11 +49,10 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
     name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
     X, y = load(name, 300 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    noisy = flip_labels(y[train], noise, random_state=seed_of(plan.seed, repeat, 1))
-    models = {_OWN: PARampClassifier(), NOISE_AWARE: noise_aware()}
+    data, _ = noisy_split(X, y, noise, plan.seed, repeat)
+    models = {_DEFAULT: PARampClassifier(), NOISE_AWARE: noise_aware()}
     return {
-        f"{name}@{noise:g}/{key}": 1 - model.fit(X[train], noisy).score(X[test], y[test])
+        f"{name}@{noise:g}/{key}": data.error(model.fit(data.X, data.y))
         for key, model in models.items()
     }
 
@@ -70,10 +67,7 @@ EXPERIMENT = beyond(
         "PARampClassifier with its defaults (kernel width 'scale', s = -1) makes one pass; the "
         "noise-aware classifier is a batch method and sees all rows at once.",
     ),
-    names=_NAMES,
-    own=_OWN,
-    printed=_BEST,
-    columns="four",
+    beside=DefaultsBesidePrinted(_DEFAULT, _NAMES, _BEST, "four"),
     tasks=_tasks,
     run=_run,
 )

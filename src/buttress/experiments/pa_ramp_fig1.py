@@ -50,7 +50,6 @@ EXPERIMENT = Experiment(
     title="PA-RAMP, Figure 1: hinge and ramp loss",
     paper=PAPER,
     protocol=("Values of the library's losses on a grid.",),
-    cells=(),
     tasks=lambda plan: [Task("losses", "losses")],
     run=_run,
     draw=_draw,

@@ -14,7 +14,7 @@ from buttress.experiments._sampling import generator
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import LEARNERS, SETS, candidates, chosen, load
 
-_STEPS = 40
+_CURVE_POINTS = 40
 _ORDERS = 3
 _LEARNERS = LEARNERS[:4]
 
@@ -34,7 +34,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     order = generator(plan.seed, number).permutation(len(y))
     X, y = X[order], y[order]
     held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(y))
-    ends = np.unique(np.geomspace(min(20, len(y)), len(y), _STEPS).astype(int))
+    ends = np.unique(np.geomspace(min(20, len(y)), len(y), _CURVE_POINTS).astype(int))
     values: Values = {f"{name}/seen": ends}
     for learner in _LEARNERS:
         models = candidates(learner, number, plan.quick)
@@ -75,9 +75,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = axes.ravel()
     for axis, name in zip(axes, shown, strict=False):
         seen = values[f"{name}/seen"][0]
-        for place, learner in enumerate(_LEARNERS):
+        for k, learner in enumerate(_LEARNERS):
             curves = 100 * np.array(values[f"{name}/{learner}"], dtype=float)
-            style = line_style(place)
+            style = line_style(k)
             axis.plot(seen, curves.mean(axis=0), label=learner, **style)
             axis.fill_between(
                 seen, curves.min(axis=0), curves.max(axis=0), color=style["color"], alpha=0.15, lw=0
@@ -106,7 +106,6 @@ EXPERIMENT = Experiment(
         "Parameters as in Table 2, by 5-fold cross-validation on the first 1000 rows of the order "
         "(10 % of Breast Cancer); Pegasos takes the rows in order.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

@@ -11,7 +11,7 @@ from buttress.experiments._figures import lettered, line_style
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 from buttress.experiments.pa_ramp_table1 import PAPER
 
-_SLOPES = (-2.0, -0.5)
+_CUTS = (-2.0, -0.5)
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -21,7 +21,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     eta = (1 + b) / 2
     a = np.linspace(-4, 4, 16_001)
     values: Values = {"b": b}
-    for s in _SLOPES:
+    for s in _CUTS:
         loss = Ramp(s=s)
         # conditional risk on a grid that holds every kink
         right, left = loss.value(a), loss.value(-a)
@@ -34,7 +34,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     b = np.array(values["b"][0])
     checks = []
-    for s in _SLOPES:
+    for s in _CUTS:
         psi = np.array(values[f"psi {s:g}"][0])
         below = float((b - psi).max())
         checks.append(
@@ -51,7 +51,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, 2, sharey=True)
-    for axis, s in zip(axes, _SLOPES, strict=True):
+    for axis, s in zip(axes, _CUTS, strict=True):
         axis.plot(values["b"][0], values[f"psi {s:g}"][0], label="transform", **line_style(0))
         axis.plot([0, 1], [0, 1], label="convex hull", **line_style(1))
         axis.set(title=f"s = {s:g}", xlabel="b")
@@ -67,7 +67,6 @@ EXPERIMENT = Experiment(
         "The transform from the conditional risk by search over 16,001 values, without the "
         "paper's case distinction (one of its cases is misprinted).",
     ),
-    cells=(),
     tasks=lambda plan: [Task("transform", "transform")],
     run=_run,
     draw=_draw,

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from buttress.datasets import flip_labels
 from buttress.experiments._figures import COLOURS, MARKERS
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, random_split, seed_of
 from buttress.experiments.pa_ramp_table1 import PAPER
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
-from buttress.experiments.pa_ramp_table2 import NOISE, candidates, chosen, load
+from buttress.experiments.pa_ramp_table2 import NOISE, candidates, load, noisy_split, tuned
 
 _WIDTHS = (1.0, 0.5, 0.25)
 _LEARNERS = ("Perceptron", "PA-RAMP")
@@ -60,17 +58,13 @@ def _tasks(plan: Plan) -> list[Task]:
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     width, noise, repeat = arguments["width"], arguments["noise"], arguments["repeat"]
     X, y = load("letter", 500 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    seed = seed_of(plan.seed, repeat, 1)
-    noisy = flip_labels(y[train], noise, random_state=seed)
-    held = min(1000, len(train))
+    data, seed = noisy_split(X, y, noise, plan.seed, repeat)
     values: Values = {}
     for learner in _LEARNERS:
         models = [model.set_params(gamma=width) for model in candidates(learner, seed)]
-        random = generator(plan.seed, repeat, 2)
-        model = chosen(models, X[train][:held], noisy[:held], random).fit(X[train], noisy)
+        model = tuned(models, data, plan.seed, repeat)
         key = f"{width:g}/{noise:g}/{learner}"
-        values[f"{key}/accuracy"] = model.score(X[test], y[test])
+        values[f"{key}/accuracy"] = model.score(data.X_test, data.y_test)
         values[f"{key}/SVs"] = len(model.support_)
     return values
 
@@ -78,14 +72,14 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _ratios(values: Mapping[str, list[Any]], learner: str) -> dict[float, float]:
     """By width: our support vectors over the printed ones, geometric mean over the noise."""
     printed = {cell.id: float(cell.printed or "nan") for cell in EXPERIMENT.cells}
-    found = {}
+    ratios = {}
     for width in _WIDTHS:
         keys = [f"{width:g}/{noise:g}/{learner}/SVs" for noise in NOISE]
         keys = [key for key in keys if key in values]
         if keys:
             logs = [np.log(np.mean(values[key]) / printed[key]) for key in keys]
-            found[width] = float(np.exp(np.mean(logs)))
-    return found
+            ratios[width] = float(np.exp(np.mean(logs)))
+    return ratios
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -117,15 +111,15 @@ def _nearest(values: Mapping[str, list[Any]], learner: str) -> float:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_LEARNERS))
     for axis, learner in zip(axes, _LEARNERS, strict=True):
-        for place, noise in enumerate(NOISE):
+        for k, noise in enumerate(NOISE):
             keys = [f"{width:g}/{noise:g}/{learner}/SVs" for width in _WIDTHS]
             if not all(key in values for key in keys):
                 continue
-            style = {"color": COLOURS[place], "marker": MARKERS[place]}
+            style = {"color": COLOURS[k], "marker": MARKERS[k]}
             label = f"{noise:.0%} flipped"
             axis.plot(_WIDTHS, [np.mean(values[key]) for key in keys], label=label, **style)
             cell = next(c for c in EXPERIMENT.cells if c.id == keys[0])
-            axis.axhline(float(cell.printed or "nan"), color=COLOURS[place], lw=0.8, ls=":")
+            axis.axhline(float(cell.printed or "nan"), color=COLOURS[k], lw=0.8, ls=":")
         axis.set(title=learner, xlabel="gamma", xscale="log", ylim=(0, None))
         axis.set_xticks(_WIDTHS, [f"{width:g}" for width in _WIDTHS])
         axis.minorticks_off()

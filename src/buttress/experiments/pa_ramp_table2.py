@@ -14,6 +14,7 @@ from buttress.datasets import flip_labels, load_dataset
 from buttress.experiments._claims import always, cases
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import (
+    TrainTest,
     generator,
     random_split,
     seed_of,
@@ -215,9 +216,9 @@ def chosen(models: list[Any], X: NDArray[Any], y: NDArray[Any], random: np.rando
     """The model with the best accuracy in 5-fold cross-validation; the first of equals."""
     if len(models) == 1:
         return models[0]
-    parts = stratified_folds(y, 5, random)
+    folds = stratified_folds(y, 5, random)
     scores = [
-        np.mean([model.fit(X[train], y[train]).score(X[test], y[test]) for train, test in parts])
+        np.mean([model.fit(X[train], y[train]).score(X[test], y[test]) for train, test in folds])
         for model in models
     ]
     return models[int(np.argmax(scores))]
@@ -239,29 +240,37 @@ def load(name: str, rows: int | None = None) -> tuple[NDArray[Any], NDArray[Any]
     return standardised(X), y
 
 
+def noisy_split(
+    X: NDArray[Any], y: NDArray[Any], noise: float, *numbers: int
+) -> tuple[TrainTest, int]:
+    """Four fifths to learn from, some of their labels flipped, and the seed of the flips."""
+    train, test = random_split(len(y), 0.8, generator(*numbers))
+    seed = seed_of(*numbers, 1)
+    noisy = flip_labels(y[train], noise, random_state=seed)
+    return TrainTest(X[train], noisy, X[test], y[test]), seed
+
+
+def tuned(models: list[Any], data: TrainTest, *numbers: int, held: int = 1000) -> Any:
+    """The best of the models on the first rows, which are in random order, fitted to all."""
+    model = chosen(models, data.X[:held], data.y[:held], generator(*numbers, 2))
+    return model.fit(data.X, data.y)
+
+
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
     X, y = load(name, 500 if plan.quick else None)
-    train, test = random_split(len(y), 0.8, generator(plan.seed, repeat))
-    seed = seed_of(plan.seed, repeat, 1)
-    noisy = flip_labels(y[train], noise, random_state=seed)
-    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(train))
+    data, seed = noisy_split(X, y, noise, plan.seed, repeat)
+    held = min(1000, round(0.1 * len(y))) if name == "wdbc" else 1000
     values: Values = {}
     kind = arguments["kind"]
     for learner in {"online": LEARNERS, "batch": (BATCH,), "time": _TIMED}[kind]:
-        # The rows are in random order already, so the first ones are a random hold-out.
-        model = chosen(
-            candidates(learner, seed, plan.quick),
-            X[train][:held],
-            noisy[:held],
-            generator(plan.seed, repeat, 2),
-        )
-        model.fit(X[train], noisy)
+        models = candidates(learner, seed, plan.quick)
+        model = tuned(models, data, plan.seed, repeat, held=held)
         key = f"{name}/{noise:g}/{learner}"
         if kind == "time":
-            values[f"{key}/microseconds"] = _prediction_time(model, X[test])
+            values[f"{key}/microseconds"] = _prediction_time(model, data.X_test)
             continue
-        values[f"{key}/accuracy"] = model.score(X[test], y[test])
+        values[f"{key}/accuracy"] = model.score(data.X_test, data.y_test)
         values[f"{key}/SVs"] = len(model.support_)
     return values
 
@@ -277,11 +286,11 @@ def _prediction_time(model: Any, X: NDArray[Any]) -> float:
     return 1e6 * min(spent[1:]) / len(X)
 
 
-def _keys(one: str, other: str, quantity: str, noise: tuple[float, ...]) -> dict[str, Any]:
+def _keys(smaller: str, larger: str, quantity: str, noise: tuple[float, ...]) -> dict[str, Any]:
     return {
         f"{SETS[name]} {rate:.0%}": (
-            f"{name}/{rate:g}/{one}/{quantity}",
-            f"{name}/{rate:g}/{other}/{quantity}",
+            f"{name}/{rate:g}/{smaller}/{quantity}",
+            f"{name}/{rate:g}/{larger}/{quantity}",
         )
         for name, rate in product(SETS, noise)
     }
@@ -311,31 +320,31 @@ def _growth(values: Mapping[str, list[Any]]) -> Check | None:
 
 def _comparable(values: Mapping[str, list[Any]], noise: float) -> Check | None:
     """Within a point of the best of the others: the paper does not say what comparable is."""
-    found = []
+    compared = []
     for name in SETS:
         columns = [values.get(f"{name}/{noise:g}/{rival}/accuracy") for rival in LEARNERS[:3]]
-        own = values.get(f"{name}/{noise:g}/PA-RAMP/accuracy")
-        if own is None or not all(columns):
+        accuracy = values.get(f"{name}/{noise:g}/PA-RAMP/accuracy")
+        if accuracy is None or not all(columns):
             continue
         best = max((column for column in columns if column), key=lambda runs: float(np.mean(runs)))
-        found.append((SETS[name], [value - 0.01 for value in best], own))
-    if not found:
+        compared.append((SETS[name], [value - 0.01 for value in best], accuracy))
+    if not compared:
         return None
     return always(
         f"PA-RAMP is comparable to the best of the others (less than a point below) with "
         f"{noise:.0%} of noise",
-        found,
+        compared,
     )
 
 
 def _less(
     values: Mapping[str, list[Any]], text: str, quantity: str, noise: tuple[float, ...]
 ) -> list[Check]:
-    found = {
+    compared = {
         rival: cases(values, _keys("PA-RAMP", rival, quantity, noise))
         for rival in ("Pegasos", "NORMA")
     }
-    return [always(f"{text} {rival}", both) for rival, both in found.items() if both]
+    return [always(f"{text} {rival}", both) for rival, both in compared.items() if both]
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -343,9 +352,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     checks += _less(values, "PA-RAMP stores fewer support vectors than", "SVs", NOISE)
     checks.append(_growth(values))
     for noise in NOISE:
-        if found := cases(values, _keys("Perceptron", "PA-RAMP", "accuracy", (noise,))):
+        if compared := cases(values, _keys("Perceptron", "PA-RAMP", "accuracy", (noise,))):
             text = f"PA-RAMP is more accurate than the Perceptron with {noise:.0%} of noise"
-            checks.append(always(text, found))
+            checks.append(always(text, compared))
         checks.append(_comparable(values, noise))
     text = "PA-RAMP spends less time while predicting than"
     checks += _less(values, text, "microseconds", (0.0, 0.1))

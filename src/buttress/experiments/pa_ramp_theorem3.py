@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, slope, world
@@ -16,7 +16,7 @@ from buttress.experiments.pa_ramp_table1 import PAPER
 
 _RADII = (1.0, 4.0)
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
-_DRAWS = 100
+_SAMPLES = 100
 _S = -1.0
 _DELTA = 0.05
 _QUANTITIES = ("excess error", "excess ramp risk in the ball", "bound")
@@ -48,25 +48,25 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from buttress.theory import generalization_bound
 
     radius, n = arguments["radius"], arguments["n"]
-    here, loss = world(), Ramp(s=_S)
+    small_world, loss = world(), Ramp(s=_S)
     model = RampClassifier(radius=radius, s=_S, fit_intercept=False, kernel="precomputed", tol=1e-6)
     # The least ramp risk in the ball, and over all functions (at +1 or -1 by the Bayes rule).
-    _, best = here.fitted(model, here.population())
-    inside = here.risk(loss, best)
-    outside = here.risk(loss, np.where(here.eta > 0.5, 1.0, -1.0))
+    _, best = small_world.fitted(model, small_world.population())
+    inside = small_world.risk(loss, best)
+    outside = small_world.risk(loss, np.where(small_world.eta > 0.5, 1.0, -1.0))
     bound = float(generalization_bound(n, 1.0, radius, _DELTA, _S).total) + inside - outside
     key = f"{radius:g}/{n}"
-    found: dict[str, list[float]] = {name: [] for name in _QUANTITIES}
-    draws = plan.runs(_DRAWS, 3)
+    risks: dict[str, list[float]] = {name: [] for name in _QUANTITIES}
+    draws = plan.runs(_SAMPLES, 3)
     for draw in range(draws):
-        rows = here.sample(n, generator(plan.seed, draw, n, int(10 * radius)))
+        rows = small_world.sample(n, generator(plan.seed, draw, n, int(10 * radius)))
         if len(np.unique(rows.label)) < 2:
             continue
-        _, f = here.fitted(model, rows)
-        found[_QUANTITIES[0]].append(here.error(f) - here.bayes_error)
-        found[_QUANTITIES[1]].append(here.risk(loss, f) - inside)
-    found["bound"] = [bound] * len(found[_QUANTITIES[0]])
-    return {f"{key}/{name}": values for name, values in found.items()}
+        _, f = small_world.fitted(model, rows)
+        risks[_QUANTITIES[0]].append(small_world.error(f) - small_world.bayes_error)
+        risks[_QUANTITIES[1]].append(small_world.risk(loss, f) - inside)
+    risks["bound"] = [bound] * len(risks[_QUANTITIES[0]])
+    return {f"{key}/{name}": values for name, values in risks.items()}
 
 
 def _sizes(values: Mapping[str, list[Any]], radius: float) -> list[int]:
@@ -126,10 +126,10 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_RADII), sharey=True)
     for axis, radius in zip(axes, _RADII, strict=True):
         sizes = _sizes(values, radius)
-        for place, quantity in enumerate(_QUANTITIES):
+        for k, quantity in enumerate(_QUANTITIES):
             means = np.maximum(_means(values, radius, quantity), 1e-6)
             label = quantity if quantity != "bound" else "bound of Theorem 3, delta = 0.05"
-            axis.plot(sizes, means, marker=MARKERS[place], label=label, **line_style(place))
+            axis.plot(sizes, means, label=label, **marked_line(k))
         risks = _means(values, radius, _QUANTITIES[1])
         axis.plot(
             sizes,

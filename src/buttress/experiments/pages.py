@@ -118,9 +118,9 @@ def _pairs(report: Mapping[str, Any], page: Markdown) -> None:
 def _summary_sentence(report: Mapping[str, Any]) -> str:
     verdicts = report["verdicts"]
     judged = decided(verdicts)
-    parts = [f"None of the {len(report['cells'])} cells is judged against a printed number."]
+    sentences = [f"None of the {len(report['cells'])} cells is judged against a printed number."]
     if judged:
-        parts = [
+        sentences = [
             f"Of {len(report['cells'])} cells, {judged} can be compared with a printed number: "
             f"{verdicts[AGREES]} agree within two combined standard errors, {verdicts[BETTER]} are "
             f"better, {verdicts[WORSE]} are worse"
@@ -128,35 +128,35 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
             + "."
         ]
     if verdicts[CANNOT_TELL]:
-        parts.append(
+        sentences.append(
             f"{verdicts[CANNOT_TELL]} more are within their half-width, which is too wide to say "
             "anything."
         )
     if report["times"]:
         times = report["times"]
-        parts.append(
+        sentences.append(
             f"{verdicts[OTHER_MACHINE]} are times on another computer: the rank correlation with "
             f"ours is {times['rank_correlation']:.2f}, the paper's are {times['ratio']:.3g} times "
             "ours (median)."
         )
     if verdicts[UNKNOWN]:
-        parts.append(
+        sentences.append(
             f"For {verdicts[UNKNOWN]}{' more' if judged else ''} the paper's protocol cannot be "
             "determined, so that "
             "no verdict is given."
         )
     if verdicts[NOT_PRINTED]:
-        parts.append(f"{verdicts[NOT_PRINTED]} cells are ours only.")
+        sentences.append(f"{verdicts[NOT_PRINTED]} cells are ours only.")
     if verdicts[NOT_RUN]:
-        parts.append(f"{verdicts[NOT_RUN]} cells have not been run.")
+        sentences.append(f"{verdicts[NOT_RUN]} cells have not been run.")
     if verdicts[TOO_FEW]:
-        parts.append(f"{verdicts[TOO_FEW]} cells have too few runs for a verdict.")
+        sentences.append(f"{verdicts[TOO_FEW]} cells have too few runs for a verdict.")
     if judged:
-        parts.append(
+        sentences.append(
             f"If every compared cell had the same true value as the paper's, about "
             f"{report['expected_by_chance']:.1f} would still disagree by chance."
         )
-    return " ".join(parts)
+    return " ".join(sentences)
 
 
 def _spread_sentence(report: Mapping[str, Any]) -> str:
@@ -226,12 +226,12 @@ def _run_facts(report: Mapping[str, Any]) -> list[str]:
         f"{report['tasks']} tasks, {report['seconds']:.0f} s of one process in all; convergence "
         f"warnings: {report['solver_warnings']}."
     ]
-    for part in report["parts"]:
-        known = {key: value for key, value in part["machine"].items() if value is not None}
+    for run in report["parts"]:
+        known = {key: value for key, value in run["machine"].items() if value is not None}
         versions = ", ".join(f"{key} {value}" for key, value in known.items())
         facts.append(
-            f"{part['command']}: {part['tasks']} tasks, seed {part['seed']}, commit "
-            f"{part['commit'] or 'not recorded'}; {versions}."
+            f"{run['command']}: {run['tasks']} tasks, seed {run['seed']}, commit "
+            f"{run['commit'] or 'not recorded'}; {versions}."
         )
     facts += [f"Failed: {f['task']} ({f['reason']})." for f in report["failures"]]
     return facts

@@ -10,15 +10,15 @@ import numpy as np
 
 from buttress.datasets import load_dataset
 from buttress.experiments._beyond import NOISE_AWARE, noise_aware
-from buttress.experiments._claims import gap
-from buttress.experiments._figures import COLOURS, MARKERS
-from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
+from buttress.experiments._claims import in_points
+from buttress.experiments._figures import COLOURS, MARKERS, two_errors
+from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values, repeated
 from buttress.experiments._sampling import generator, random_split, seed_of, standardised
 from buttress.experiments.rademacher_curve import PAPER
 
 _SETS = {"sonar": "sonar", "ionosphere": "ionosphere", "heart_ida": "heart"}
 _MODELS = ("RademacherSelector", "the same grid by 5 folds", NOISE_AWARE)
-_COSTS = (0.1, 1.0, 10.0, 100.0)
+_C_VALUES = (0.1, 1.0, 10.0, 100.0)
 _RUNS = 10
 
 
@@ -37,10 +37,7 @@ def _cells() -> tuple[Cell, ...]:
 
 def _tasks(plan: Plan) -> list[Task]:
     names = ("sonar",) if plan.quick else tuple(_SETS)
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(plan.runs(_RUNS, 1)), names)
-    ]
+    return repeated(names, plan.runs(_RUNS, 1))
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
@@ -58,7 +55,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     X, y = standardised(bunch.X[rows], train), bunch.y[rows]
     width = resolve_gamma("scale", X[train], None)
     folds = GridSearchCV(
-        RampClassifier(), {"C": _COSTS, "gamma": [width / 4, width, 4 * width]}, cv=5
+        RampClassifier(), {"C": _C_VALUES, "gamma": [width / 4, width, 4 * width]}, cv=5
     )
     seed = seed_of(plan.seed, repeat, 24)
     models = (RademacherSelector(random_state=seed), folds, noise_aware())
@@ -69,13 +66,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 
 def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-    found = []
-    for (name, title), other in product(_SETS.items(), _MODELS[1:]):
-        if f"{name}/{other}" in values:
-            difference, error = gap(values[f"{name}/{_MODELS[0]}"], values[f"{name}/{other}"])
-            what = f"{_MODELS[0]} - {other} (points)"
-            found.append(Pair(title, what, 100 * difference, 100 * error))
-    return found
+    pairs = []
+    for (name, title), rival in product(_SETS.items(), _MODELS[1:]):
+        if f"{name}/{rival}" in values:
+            sides = values[f"{name}/{_MODELS[0]}"], values[f"{name}/{rival}"]
+            pairs.append(in_points(title, f"{_MODELS[0]} - {rival}", *sides))
+    return pairs
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -100,14 +96,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
     shown = [name for name in _SETS if f"{name}/{_MODELS[0]}" in values]
-    for place, model in enumerate(_MODELS):
+    for k, model in enumerate(_MODELS):
         runs = [100 * np.array(values[f"{name}/{model}"], dtype=float) for name in shown]
         axis.errorbar(
-            np.arange(len(shown)) + 0.12 * (place - 1),
+            np.arange(len(shown)) + 0.12 * (k - 1),
             [r.mean() for r in runs],
-            yerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-            fmt=MARKERS[place],
-            color=COLOURS[place],
+            yerr=two_errors(runs),
+            fmt=MARKERS[k],
+            color=COLOURS[k],
             label=model,
         )
     axis.set_xticks(range(len(shown)), [_SETS[name] for name in shown])

@@ -92,12 +92,12 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, shown, strict=True):
         norms = np.array(values[f"{name}/W"][0])
-        for place, slope in enumerate(_SLOPES):
+        for k, slope in enumerate(_SLOPES):
             if f"{name}/{slope:g}/penalty" not in values:
                 continue
             mean = np.array(values[f"{name}/{slope:g}/penalty"][0], dtype=float)
             error = np.array(values[f"{name}/{slope:g}/error"][0], dtype=float)
-            style = line_style(place)
+            style = line_style(k)
             axis.plot(norms, mean, label=f"gamma = {slope:g}", **style)
             low, high = mean - 2 * error, mean + 2 * error
             axis.fill_between(norms, low, high, color=style["color"], alpha=0.2, lw=0)
@@ -121,7 +121,6 @@ EXPERIMENT = Experiment(
         "The trace bound is (2/n) sqrt(W tr K). Bands show two standard errors.",
         "The paper derives the penalty and prints no experiment; what it implies is checked.",
     ),
-    cells=(),
     tasks=_tasks,
     run=_run,
     draw=_draw,

@@ -22,7 +22,7 @@ _LARGE_ROWS = 60
 _EXACT_DRAWS = 8
 _LARGE_DRAWS = 10
 _BETAS = np.logspace(0, -3, 7)
-_MANY = 40
+_MANY_STARTS = 40
 _SETS = ("sonar", "ionosphere", "heart_ida")
 
 
@@ -31,8 +31,8 @@ def _cells() -> tuple[Cell, ...]:
         "exact/zero": f"{_EXACT_ROWS} rows: from zero / exact maximum",
         "exact/default": f"{_EXACT_ROWS} rows: 11 starts / exact maximum",
         "exact/share": f"{_EXACT_ROWS} rows: share of problems solved from zero",
-        "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY} starts",
-        "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY} starts",
+        "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY_STARTS} starts",
+        "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY_STARTS} starts",
     }
     return tuple(
         Cell(
@@ -73,10 +73,10 @@ def objective(
     alpha: NDArray[Any],
 ) -> float:
     """(4): the signed mean of the loss minus beta times the squared norm."""  # fmt: skip
+    from buttress.losses import GeneralizedRamp
+
     f = K @ alpha
-    u = y * f
-    loss = np.maximum(1 - u, 0) - np.maximum(-(1 - slope) * u, 0)
-    return float(2 * np.mean(sigma * loss) - beta * alpha @ f)
+    return float(2 * np.mean(sigma * GeneralizedRamp(slope).value(y * f)) - beta * alpha @ f)
 
 
 def exact_maximum(
@@ -100,8 +100,8 @@ def exact_maximum(
     for pattern in product((0.0, 1.0), repeat=n):
         first = -np.array(pattern) * pull
         ends = np.sort(np.stack([first, first + reach]), axis=0)
-        found = box_qp(shared, linear, ends[0], ends[1])
-        best = max(best, objective(K, y, sigma, slope, beta, found.x / (2 * beta)))
+        solution = box_qp(shared, linear, ends[0], ends[1])
+        best = max(best, objective(K, y, sigma, slope, beta, solution.x / (2 * beta)))
     return best
 
 
@@ -130,11 +130,11 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         )
         best -= 2 * signs.mean(axis=1)[:, None]
     else:
-        best = np.maximum(searched(2 if plan.quick else _MANY), np.maximum(zero, default))
+        best = np.maximum(searched(2 if plan.quick else _MANY_STARTS), np.maximum(zero, default))
     used = best > 1e-9
     ratio = {"zero": zero[used] / best[used], "default": default[used] / best[used]}
     values: Values = {
-        f"{slope:g}/{kind}/{way}": [float(v) for v in found] for way, found in ratio.items()
+        f"{slope:g}/{kind}/{way}": [float(v) for v in ratios] for way, ratios in ratio.items()
     }
     if exact:
         solved = (ratio["zero"] > 1 - 1e-6).astype(float)
@@ -164,7 +164,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
                 f"in {np.mean(zero > 1 - 1e-6):.0%} of {len(zero)} exact problems, mean ratio "
                 f"{zero.mean():.3f}, least {zero.min():.3f}; eleven starts: in "
                 f"{np.mean(default > 1 - 1e-6):.0%}, mean {default.mean():.4f}. Against "
-                f"{_MANY} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
+                f"{_MANY_STARTS} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
                 f"{large.min():.3f}",
                 "The paper says that it identifies a local maximum: its penalty is a lower bound",
             )
@@ -177,23 +177,26 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     for axis, kind, title in zip(
         axes,
         ("exact", "many"),
-        (f"{_EXACT_ROWS} rows, exact maximum", f"{_LARGE_ROWS} rows, best of {_MANY} starts"),
+        (
+            f"{_EXACT_ROWS} rows, exact maximum",
+            f"{_LARGE_ROWS} rows, best of {_MANY_STARTS} starts",
+        ),
         strict=True,
     ):
-        place = 0
+        k = 0
         for slope, way in product(_SLOPES, ("zero", "default")):
-            found = values.get(f"{slope:g}/{kind}/{way}")
-            if not found:
+            ratios = values.get(f"{slope:g}/{kind}/{way}")
+            if not ratios:
                 continue
-            ratio = np.sort(np.array(found))
+            ratio = np.sort(np.array(ratios))
             axis.plot(
                 ratio,
                 (np.arange(len(ratio)) + 1) / len(ratio),
                 drawstyle="steps-post",
                 label=f"gamma = {slope:g}, " + ("from zero" if way == "zero" else "11 starts"),
-                **line_style(place),
+                **line_style(k),
             )
-            place += 1
+            k += 1
         axis.set(title=title, xlabel="value found / reference")
     axes[0].set_ylabel("share of the problems below")
     axes[0].legend(loc="upper left")

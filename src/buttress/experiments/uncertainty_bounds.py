@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from buttress.experiments._figures import GREY, MARKERS, line_style
+from buttress.experiments._figures import GREY, marked_line
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -18,9 +18,9 @@ from buttress.experiments._world import WORLD_SENTENCE, World, world
 
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 _RADII = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-_DRAWS = 100
+_SAMPLES = 100
 # Theorem 2 with the truncated quadratic loss allows lambda = m^a, a < 1/4 (Example 7).
-_POWER = 0.2
+_RADIUS_POWER = 0.2
 _EPSILON = 0.5
 
 
@@ -31,7 +31,7 @@ def _loss() -> Any:
 
 
 def _radius(m: int) -> float:
-    return float(m**_POWER)
+    return float(m**_RADIUS_POWER)
 
 
 def _cells() -> tuple[Cell, ...]:
@@ -56,32 +56,34 @@ def _cells() -> tuple[Cell, ...]:
     )
 
 
-def least_risk(here: World) -> float:
+def least_risk(small_world: World) -> float:
     """R*: the least of -2 rho + E l(rho - y f(x)) over all functions f and all rho."""
     value = _loss().value
     z = np.linspace(-8, 8, 4001)
 
     def at(rho: float) -> float:
-        mixed = here.eta[:, None] * value(rho - z) + (1 - here.eta)[:, None] * value(rho + z)
+        mixed = small_world.eta[:, None] * value(rho - z) + (1 - small_world.eta)[:, None] * value(
+            rho + z
+        )
         return float(-2 * rho + mixed.min(axis=1).mean())
 
     return float(optimize.minimize_scalar(at, bounds=(-2, 4), method="bounded").fun)
 
 
-def lemma2(here: World) -> tuple[float, float]:
+def lemma2(small_world: World) -> tuple[float, float]:
     """The best bound -2 z over epsilon, l'(z) = 1/(epsilon P(S)), and its epsilon."""
-    found = []
+    bounds = []
     for epsilon in np.linspace(0.02, 0.45, 44):
-        share = float(np.mean((here.eta > epsilon) & (here.eta < 1 - epsilon)))
+        share = float(np.mean((small_world.eta > epsilon) & (small_world.eta < 1 - epsilon)))
         if share > 0:
             # l'(z) = 2 (1 + z) for the truncated quadratic loss
-            found.append((-2 * (1 / (2 * epsilon * share) - 1), epsilon))
-    return max(found)
+            bounds.append((-2 * (1 / (2 * epsilon * share) - 1), epsilon))
+    return max(bounds)
 
 
-def lemma4(here: World, radius: float) -> float:
+def lemma4(small_world: World, radius: float) -> float:
     """The bound 2 K lambda + 2 z on |b| and |rho|, l'(z) = 4 / the rarer label's probability."""
-    rare = min(here.eta.mean(), 1 - here.eta.mean())
+    rare = min(small_world.eta.mean(), 1 - small_world.eta.mean())
     z = 4 / rare / 2 - 1
     return float(2 * radius + 2 * z)
 
@@ -99,12 +101,12 @@ def _log_cover(eigenvalues: NDArray[Any], radius: float, epsilon: float) -> floa
     return float(len(eigenvalues) * np.log1p(4 * radius / epsilon))
 
 
-def lemma5(here: World, m: float, radius: float, epsilon: float) -> float:
+def lemma5(small_world: World, m: float, radius: float, epsilon: float) -> float:
     """Log of the right side of (36): how likely a deviation of epsilon is at most."""
-    values, vectors = np.linalg.eigh(here.K)
+    values, vectors = np.linalg.eigh(small_world.K)
     # each direction's largest contribution to the diagonal
     shares = np.sort(np.maximum(values, 0) * (vectors**2).max(axis=0))[::-1]
-    constant = lemma4(here, radius) / radius
+    constant = lemma4(small_world, radius) / radius
     lipschitz = 2 * ((1 + 2 * constant) * radius + 1)
     largest = 4 * constant * radius + ((1 + 2 * constant) * radius + 1) ** 2
     scaled = epsilon / (9 * (2 + lipschitz))
@@ -113,11 +115,11 @@ def lemma5(here: World, m: float, radius: float, epsilon: float) -> float:
     return float(np.log(2) + cover - 2 * m * epsilon**2 / (9 * largest**2))
 
 
-def _uniform(here: World, m: int, radius: float) -> float:
+def _uniform(small_world: World, m: int, radius: float) -> float:
     """The deviation that (36) excludes with probability 0.95 at this size."""
 
     def short(log_epsilon: float) -> float:
-        return lemma5(here, m, radius, math.exp(log_epsilon)) - math.log(0.05)
+        return lemma5(small_world, m, radius, math.exp(log_epsilon)) - math.log(0.05)
 
     return float(np.exp(optimize.brentq(short, np.log(1e-3), np.log(1e6))))
 
@@ -136,41 +138,41 @@ def _machine(radius: float) -> Any:
     )
 
 
-def _risk(here: World, f: NDArray[Any], rho: float) -> float:
+def _risk(small_world: World, f: NDArray[Any], rho: float) -> float:
     value = _loss().value
-    mixed = here.eta * value(rho - f) + (1 - here.eta) * value(rho + f)
+    mixed = small_world.eta * value(rho - f) + (1 - small_world.eta) * value(rho + f)
     return float(-2 * rho + mixed.mean())
 
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    here, m = world(), arguments["m"]
+    small_world, m = world(), arguments["m"]
     if m == 0:
-        bound, epsilon = lemma2(here)
-        values: Values = {"R*": least_risk(here), "lemma 2": bound, "epsilon": epsilon}
+        bound, epsilon = lemma2(small_world)
+        values: Values = {"R*": least_risk(small_world), "lemma 2": bound, "epsilon": epsilon}
         for radius in _RADII:
-            model, f = here.fitted_linear(_machine(radius), here.population())
-            values[f"radius/{radius:g}/least"] = _risk(here, f, float(model.rho_))
-        needed = [power for power in range(2, 80) if _vanishing(here, 10.0**power)]
+            model, f = small_world.fitted_linear(_machine(radius), small_world.population())
+            values[f"radius/{radius:g}/least"] = _risk(small_world, f, float(model.rho_))
+        needed = [power for power in range(2, 80) if _vanishing(small_world, 10.0**power)]
         return values | {"digits for Lemma 5": min(needed, default=80)}
     radius = _radius(m)
-    best, value = least_risk(here), _loss().value
-    found: dict[str, list[float]] = {key: [] for key in ("excess", "size", "deviation")}
-    for draw in range(plan.runs(_DRAWS, 5)):
-        rows = here.sample(m, generator(plan.seed, draw, m, 6))
-        model, f = here.fitted_linear(_machine(radius), rows)
+    best, value = least_risk(small_world), _loss().value
+    of_draws: dict[str, list[float]] = {key: [] for key in ("excess", "size", "deviation")}
+    for draw in range(plan.runs(_SAMPLES, 5)):
+        rows = small_world.sample(m, generator(plan.seed, draw, m, 6))
+        model, f = small_world.fitted_linear(_machine(radius), rows)
         rho, b = float(model.rho_), float(model.intercept_[0])
-        true = _risk(here, f, rho)
-        seen = -2 * rho + np.average(value(rho - rows.label * f[rows.place]), weights=rows.weight)
-        found["excess"].append(true - best)
-        found["size"].append(max(abs(rho), abs(b)) / lemma4(here, radius))
-        found["deviation"].append(float(abs(seen - true)))
-    values = {f"m/{m}/{key}": runs for key, runs in found.items()}
-    return values | {f"m/{m}/uniform": _uniform(here, m, radius)}
+        true = _risk(small_world, f, rho)
+        seen = -2 * rho + np.average(value(rho - rows.label * f[rows.point]), weights=rows.weight)
+        of_draws["excess"].append(true - best)
+        of_draws["size"].append(max(abs(rho), abs(b)) / lemma4(small_world, radius))
+        of_draws["deviation"].append(float(abs(seen - true)))
+    values = {f"m/{m}/{key}": runs for key, runs in of_draws.items()}
+    return values | {f"m/{m}/uniform": _uniform(small_world, m, radius)}
 
 
-def _vanishing(here: World, m: float) -> bool:
+def _vanishing(small_world: World, m: float) -> bool:
     """Whether (36) excludes a deviation of epsilon = 0.5 with probability 0.95."""
-    return lemma5(here, m, float(m**_POWER), _EPSILON) < math.log(0.05)
+    return lemma5(small_world, m, float(m**_RADIUS_POWER), _EPSILON) < math.log(0.05)
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
@@ -220,13 +222,13 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     left, right = figure.subplots(1, 2)
     best = values["R*"][0]
     least = [values[f"radius/{radius:g}/least"][0] - best for radius in _RADII]
-    left.plot(_RADII, np.maximum(least, 1e-6), marker=MARKERS[0], **line_style(0))
+    left.plot(_RADII, np.maximum(least, 1e-6), **marked_line(0))
     left.set(
         xscale="log", yscale="log", xlabel="lambda", ylabel="least risk in the ball - R*",
         title="Lemma 3",
     )  # fmt: skip
     sizes = [m for m in _SIZES if f"m/{m}/excess" in values]
-    for place, (key, text) in enumerate(
+    for k, (key, text) in enumerate(
         (
             ("excess", "R - R* (Theorem 2)"),
             ("deviation", "deviation at the solution"),
@@ -234,7 +236,7 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         )
     ):
         means = [np.mean(values[f"m/{m}/{key}"]) for m in sizes]
-        right.plot(sizes, means, marker=MARKERS[place], label=text, **line_style(place))
+        right.plot(sizes, means, label=text, **marked_line(k))
     right.axhline(1, color=GREY, lw=0.6)
     right.set(xscale="log", yscale="log", xlabel="m", title="Theorem 2 and Lemma 5")
     right.legend()

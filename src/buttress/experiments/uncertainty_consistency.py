@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._figures import marked_line
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
 from buttress.experiments._sampling import generator
@@ -16,7 +16,7 @@ from buttress.experiments._world import WORLD_SENTENCE, world
 
 _SIZES = (100, 200, 400, 800, 1600, 3200, 6400)
 _LOSSES = ("truncated quadratic", "ellipsoid, h = 1", "exponential", "hinge (nu = 0.5)")
-_DRAWS = 60
+_SAMPLES = 60
 
 
 def _loss(name: str) -> Any:
@@ -65,12 +65,12 @@ def _assumptions() -> Values:
     """Numbers behind Assumptions 1 to 3, and the calibration of Assumption 4."""
     from buttress.theory import set_calibration
 
-    here = world()
+    small_world = world()
     values: Values = {
-        "kernel/largest": float(np.sqrt(np.diag(here.K).max())),
-        "kernel/rank": int(np.linalg.matrix_rank(here.K[::12, ::12])),
-        "kernel/points": len(here.points[::12]),
-        "share": float(np.mean((here.eta > 0.2) & (here.eta < 0.8))),
+        "kernel/largest": float(np.sqrt(np.diag(small_world.K).max())),
+        "kernel/rank": int(np.linalg.matrix_rank(small_world.K[::12, ::12])),
+        "kernel/points": len(small_world.points[::12]),
+        "share": float(np.mean((small_world.eta > 0.2) & (small_world.eta < 0.8))),
     }
     z = np.linspace(-30, 30, 6001)
     for name in _LOSSES:
@@ -92,45 +92,52 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, m = arguments["loss"], arguments["m"]
     if m == 0:
         return _assumptions()
-    here = world()
+    small_world = world()
     excess = []
-    for draw in range(plan.runs(_DRAWS, 3)):
+    for draw in range(plan.runs(_SAMPLES, 3)):
         random = generator(plan.seed, draw, m, 7)
-        first, second = here.sample(m // 2, random), here.sample(m // 2, random)
-        model, f = here.fitted_linear(_machine(name, m // 2), first)
+        first, second = small_world.sample(m // 2, random), small_world.sample(m // 2, random)
+        model, f = small_world.fitted_linear(_machine(name, m // 2), first)
         without = f - float(model.intercept_[0])
-        found = error_rate_bias(
-            without[second.place],
+        refitted = error_rate_bias(
+            without[second.point],
             second.label.astype(float),
             second.weight,
             reference=float(model.intercept_[0]),
         )
-        excess.append(here.error(without + found.bias) - here.bayes_error)
+        excess.append(small_world.error(without + refitted.bias) - small_world.bayes_error)
     return {f"{name}/{m}": excess}
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    def one(key: str) -> Any:
+    def number(key: str) -> Any:
         return values[key][0]
 
     checks = [
         Check(
             "Assumption 1: the kernel is bounded, and separates points as a universal one must",
-            one("kernel/largest") <= 1 and one("kernel/rank") == one("kernel/points"),
-            f"K = {one('kernel/largest'):g}; Gram matrix of {one('kernel/points')} points has rank "
-            f"{one('kernel/rank')}",
+            number("kernel/largest") <= 1 and number("kernel/rank") == number("kernel/points"),
+            f"K = {number('kernel/largest'):g}; Gram matrix of {number('kernel/points')} points "
+            f"has rank {number('kernel/rank')}",
             "Full rank is necessary for a universal kernel; that the Gaussian one is universal is "
             "known, not measured",
         ),
         Check(
             "Assumption 2: labels are not deterministic",
-            one("share") > 0,
-            f"P(0.2 < P(+1 | x) < 0.8) = {one('share'):.2f}",
+            number("share") > 0,
+            f"P(0.2 < P(+1 | x) < 0.8) = {number('share'):.2f}",
         ),
     ]
     for name in _LOSSES:
-        good = min(one(f"{name}/negative"), one(f"{name}/falls"), one(f"{name}/concave")) >= -1e-9
-        grows = one(f"{name}/slope grows")
+        good = (
+            min(
+                number(f"{name}/negative"),
+                number(f"{name}/falls"),
+                number(f"{name}/concave"),
+            )
+            >= -1e-9
+        )
+        grows = number(f"{name}/slope grows")
         hinge = name.startswith("hinge")
         expected = good and grows != hinge
         checks.append(
@@ -151,7 +158,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
                 last < 0.15 * first,
                 f"{100 * first:.2f} points at {sizes[0] // 2} + {sizes[0] // 2} rows, "
                 f"{100 * last:.3f} at {sizes[-1] // 2} + {sizes[-1] // 2}; Assumption 4 "
-                f"{'holds' if one(f'{name}/calibrated') else 'fails'} on a grid",
+                f"{'holds' if number(f'{name}/calibrated') else 'fails'} on a grid",
             )
         )
     return checks
@@ -159,12 +166,10 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(_LOSSES):
+    for k, name in enumerate(_LOSSES):
         sizes = [m for m in _SIZES if f"{name}/{m}" in values]
         means = [100 * np.mean(values[f"{name}/{m}"]) for m in sizes]
-        axis.plot(
-            sizes, np.maximum(means, 1e-3), marker=MARKERS[place], label=name, **line_style(place)
-        )
+        axis.plot(sizes, np.maximum(means, 1e-3), label=name, **marked_line(k))
     axis.set(xscale="log", yscale="log", xlabel="rows (half in T1, half in T2)",
              ylabel="excess error (points)")  # fmt: skip
     axis.legend()

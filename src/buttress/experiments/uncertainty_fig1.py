@@ -91,7 +91,6 @@ EXPERIMENT = Experiment(
         "Two normal samples of 40 rows in the plane, linear kernel, ellipsoid loss with h = 0, "
         "norm bound 2, bias by bisection.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("sets", "sets")],
     run=_run,
     draw=_draw,

@@ -88,9 +88,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def scatter(axis: Any, X: NDArray[Any], y: NDArray[Any], **style: Any) -> None:
     """The two classes by colour and marker."""
-    for place, (label, name) in enumerate(((1, "positive"), (-1, "negative"))):
+    for k, (label, name) in enumerate(((1, "positive"), (-1, "negative"))):
         axis.scatter(
-            *X[y == label].T, s=10, marker=MARKERS[place], color=COLOURS[1 - place], label=name,
+            *X[y == label].T, s=10, marker=MARKERS[k], color=COLOURS[1 - k], label=name,
             **style,
         )  # fmt: skip
 
@@ -128,7 +128,6 @@ EXPERIMENT = Experiment(
         "samples of 60 and 40 rows: sets of the ellipsoid loss (h = 0), nearest points with norm "
         "bound 3, bias by the error rate.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("steps", "steps")],
     run=_run,
     draw=_draw,

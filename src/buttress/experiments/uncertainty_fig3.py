@@ -96,7 +96,6 @@ EXPERIMENT = Experiment(
         "points of the same Mahalanobis radius.",
         "The paper's data for this figure are not given.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("sets", "sets")],
     run=_run,
     draw=_draw,

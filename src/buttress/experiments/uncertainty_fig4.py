@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, line_style
+from buttress.experiments._figures import GREY, draw_curves
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Check, Experiment, Plan, Task, Values
 
@@ -25,12 +25,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    z, loss, plain, other = (
+    z, loss, plain, quadratic = (
         np.array(values[key][0]) for key in ("z", "h = 1", "h = 0", "truncated quadratic at z/2")
     )
     middle = loss[np.abs(z) <= 2]
     bend = float(np.abs(np.diff(middle, 2)).max())
-    gap = float(np.abs(plain - other).max())
+    gap = float(np.abs(plain - quadratic).max())
     return [
         Check("u is linear around zero (|z| <= 2h)", bend < 1e-12, f"second difference {bend:.1e}"),
         Check(
@@ -46,10 +46,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
 
 def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis = figure.subplots()
-    for place, name in enumerate(("h = 1", "h = 0")):
-        axis.plot(values["z"][0], values[name][0], label=name, **line_style(place))
-    for place in (-4, -2, 2):
-        axis.axvline(place, color=GREY, lw=0.8, ls=":")
+    draw_curves(axis, values, "z", ("h = 1", "h = 0"))
+    for k in (-4, -2, 2):
+        axis.axvline(k, color=GREY, lw=0.8, ls=":")
     axis.set(xlabel="z", ylabel="u(z; h)", ylim=(-0.5, 12))
     axis.legend()
 
@@ -59,7 +58,6 @@ EXPERIMENT = Experiment(
     title="Uncertainty sets, Figure 4: the revised loss",
     paper=PAPER,
     protocol=("Values of the library's loss on a grid, omega = 1.",),
-    cells=(),
     tasks=lambda plan: [Task("loss", "loss")],
     run=_run,
     draw=_draw,

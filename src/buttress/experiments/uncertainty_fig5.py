@@ -41,7 +41,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     from_sets = _RADIUS / distance * (_gram(X, X[first]) @ apart)
     bias = float(model.intercept_[0])
     scores = model.decision_function(X) - bias
-    found = error_rate_bias(scores[second], y[second].astype(float), reference=bias)
+    refitted = error_rate_bias(scores[second], y[second].astype(float), reference=bias)
     tries = np.linspace(scores.min() - 1, scores.max() + 1, 2001) * -1
     wrong = np.array([np.mean(y[second] * (scores[second] + b) <= 0) for b in tries])
     side = np.linspace(-4, 5, 61)
@@ -52,12 +52,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         "first": np.isin(np.arange(len(y)), first),
         "dual and primal": float(np.abs(from_sets - scores).max() / np.abs(scores).max()),
         "weights": [float(weights[y[first] == label].sum()) for label in (1, -1)],
-        "error on T2": float(np.mean(y[second] * (scores[second] + found.bias) <= 0)),
+        "error on T2": float(np.mean(y[second] * (scores[second] + refitted.bias) <= 0)),
         "least error": float(wrong.min()),
-        "bias": float(found.bias),
+        "bias": float(refitted.bias),
         "primal bias": bias,
         "side": side,
-        "map": (model.decision_function(grid) - bias + found.bias).reshape(len(side), -1),
+        "map": (model.decision_function(grid) - bias + refitted.bias).reshape(len(side), -1),
     }
 
 
@@ -114,7 +114,6 @@ EXPERIMENT = Experiment(
         "1's normal classes, 30 % positive: 200 rows for the function (Gaussian kernel with gamma "
         "= 0.3, norm bound 10, h = 0), 200 for the bias.",
     ),
-    cells=(),
     tasks=lambda plan: [Task("steps", "steps")],
     run=_run,
     draw=_draw,

@@ -45,7 +45,6 @@ EXPERIMENT = Experiment(
     title="Uncertainty sets, Figure 6: the derivative of the loss",
     paper=PAPER,
     protocol=("Values of the library's loss on a grid, h = 1, omega = 1.",),
-    cells=(),
     tasks=lambda plan: [Task("loss", "loss")],
     run=_run,
     draw=_draw,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from buttress.datasets import make_skewed_gaussians
-from buttress.experiments._claims import gap, verdict
-from buttress.experiments._figures import MARKERS, line_style
+from buttress.experiments._claims import gap, in_points, verdict
+from buttress.experiments._figures import marked_line, two_errors
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
 from buttress.experiments._sampling import seed_of
@@ -51,9 +51,9 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     rate, m, repeat = arguments["rate"], arguments["m"], arguments["repeat"]
     train, test = (
         make_skewed_gaussians(
-            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, m, part, 10)
+            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, m, side, 10)
         )
-        for part, size in enumerate((m, 10_000))
+        for side, size in enumerate((m, 10_000))
     )
     search = UncertaintySetClassifierCV(_RADII, gammas=_WIDTHS, cv=5, random_state=0)
     search.fit(train.X, train.y)
@@ -67,31 +67,31 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 
 def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-    one, other = _WAYS
+    whole, split = _WAYS
     pairs = []
     for rate, m in product(_RATES, _SIZES):
-        if f"{rate:g}/{m}/{one}" in values:
-            difference, error = gap(values[f"{rate:g}/{m}/{other}"], values[f"{rate:g}/{m}/{one}"])
+        if f"{rate:g}/{m}/{whole}" in values:
             what = f"P(Y=+1) = {rate:g}, {m} rows"
-            pairs.append(Pair(what, "split - all (points)", 100 * difference, 100 * error))
+            sides = values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"]
+            pairs.append(in_points(what, "split - all", *sides))
     return pairs
 
 
 def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    one, other = _WAYS
-    found = {
-        (rate, m): gap(values[f"{rate:g}/{m}/{other}"], values[f"{rate:g}/{m}/{one}"])
+    whole, split = _WAYS
+    gaps = {
+        (rate, m): gap(values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"])
         for rate, m in product(_RATES, _SIZES)
-        if f"{rate:g}/{m}/{one}" in values
+        if f"{rate:g}/{m}/{whole}" in values
     }
-    worse = sum(verdict(*both) > 0 for both in found.values())
-    better = sum(verdict(*both) < 0 for both in found.values())
-    last = [found[rate, _SIZES[-1]] for rate in _RATES if (rate, _SIZES[-1]) in found]
+    worse = sum(verdict(*both) > 0 for both in gaps.values())
+    better = sum(verdict(*both) < 0 for both in gaps.values())
+    last = [gaps[rate, _SIZES[-1]] for rate in _RATES if (rate, _SIZES[-1]) in gaps]
     return [
         Check(
             "splitting costs accuracy: using all rows twice, as the experiments do, is better",
-            True if worse >= len(found) / 2 else False if better > worse else None,
-            f"clearly worse in {worse} of {len(found)} cases, clearly better in {better}",
+            True if worse >= len(gaps) / 2 else False if better > worse else None,
+            f"clearly worse in {worse} of {len(gaps)} cases, clearly better in {better}",
             "The theorem asks for the split to keep its proof simple, not for accuracy",
         ),
         Check(
@@ -107,15 +107,14 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes = figure.subplots(1, len(_RATES))
     for axis, rate in zip(axes, _RATES, strict=True):
         sizes = [m for m in _SIZES if f"{rate:g}/{m}/{next(iter(_WAYS))}" in values]
-        for place, way in enumerate(_WAYS):
+        for k, way in enumerate(_WAYS):
             runs = [100 * np.array(values[f"{rate:g}/{m}/{way}"]) for m in sizes]
             axis.errorbar(
                 sizes,
                 [r.mean() for r in runs],
-                yerr=[2 * r.std(ddof=1) / np.sqrt(len(r)) if len(r) > 1 else 0 for r in runs],
-                marker=MARKERS[place],
+                yerr=two_errors(runs),
                 label=way,
-                **line_style(place),
+                **marked_line(k),
             )
         axis.set(title=f"P(Y=+1) = {rate:g}", xscale="log", xlabel="rows")
     axes[0].set_ylabel("test error (%)")

@@ -12,7 +12,7 @@ from buttress.datasets import make_skewed_gaussians
 from buttress.experiments._claims import always, cases
 from buttress.experiments._ida import PAPER
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import seed_of
+from buttress.experiments._sampling import TrainTest, seed_of
 from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates
 
 _PRINTED = """
@@ -57,11 +57,12 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     rate, repeat = arguments["rate"], arguments["repeat"]
     train, test = (
         make_skewed_gaussians(
-            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, part, int(10 * rate))
+            size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, side, int(10 * rate))
         )
-        for part, size in enumerate((80 if plan.quick else 400, 10_000))
+        for side, size in enumerate((80 if plan.quick else 400, 10_000))
     )
-    errors = error_rates(train.X, train.y, test.X, test.y, _WIDTHS, plan.quick, plan.seed, repeat)
+    data = TrainTest(train.X, train.y, test.X, test.y)
+    errors = error_rates(data, _WIDTHS, plan.quick, plan.seed, repeat)
     return {f"{rate}/{method}": error for method, error in errors.items()}
 
 

@@ -43,7 +43,7 @@ _FEW_RUNS = {"image_ida": 20, "splice_ida": 20}
 # Realisations of the machines with a fixed ridge: fewer where a machine is expensive.
 _UNTUNED_RUNS = 20
 _FEW_UNTUNED = {"image_ida": 5, "splice_ida": 5, "german_ida": 10, "flare_solar_ida": 10}
-_RIDGE = (
+_UNKNOWN_RIDGE = (
     'missing in the paper: "the covariances of the MPM were regularised by ..."; the kernel MPM is '
     "degenerate without"
 )
@@ -70,7 +70,7 @@ def _cells() -> tuple[Cell, ...]:
                     paper_runs=_FEW_RUNS.get(name, _RUNS),
                     unit="error (%)",
                     scale=100.0,
-                    unknown=_RIDGE if "MPM" in method else "",
+                    unknown=_UNKNOWN_RIDGE if "MPM" in method else "",
                     remark="the paper's grids for width and penalty are not given",
                 )
             )
@@ -100,12 +100,12 @@ def _fills(task: Task, cell: str) -> bool:
 
 def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     name, number = arguments["name"], arguments["number"]
-    X, y, X_test, y_test = realisation(name, number)
-    widths = resolve_gamma("median", X, None) * _FACTORS
+    data = realisation(name, number)
+    widths = resolve_gamma("median", data.X, None) * _FACTORS
     if plan.quick:
-        X, y = X[:60], y[:60]
+        data = data._replace(X=data.X[:60], y=data.y[:60])
     rates = error_rates if arguments["kind"] == "tuned" else untuned_rates
-    errors = rates(X, y, X_test, y_test, widths, plan.quick, plan.seed, number)
+    errors = rates(data, widths, plan.quick, plan.seed, number)
     return {f"{name}/{method}": error for method, error in errors.items()}
 
 
@@ -148,19 +148,19 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     turned = {name: (f"{name}/unbiased MPM", f"{name}/h = 0") for name in _DUPLICATED}
     against = {name: (f"{name}/h = 1", f"{name}/C-SVM") for name in SETS}
     checks = []
-    if found := cases(values, keys):
+    if compared := cases(values, keys):
         text = "h = 0 has smaller test errors than the unbiased MPM (sets without duplicated rows)"
         checks.append(
             replace(
-                always(text, found),
+                always(text, compared),
                 meaning="Against an MPM whose ridge is tuned like every other parameter",
             )
         )
-    if found := cases(values, untuned):
+    if compared := cases(values, untuned):
         text = "h = 0 has smaller test errors than the unbiased MPM with a ridge of 1e-6"
         checks.append(
             replace(
-                always(text, found),
+                always(text, compared),
                 meaning="Where this holds and the line above does not, the paper's advantage is "
                 "over a rival that was not regularised, not over its uncertainty set",
                 ours=True,
@@ -169,12 +169,12 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     nearer = _nearer(values)
     if nearer:
         checks.append(nearer)
-    if found := cases(values, turned):
+    if compared := cases(values, turned):
         text = "with many duplicated rows (flare-solar, titanic) the unbiased MPM is better"
-        checks.append(always(text, found))
-    if found := cases(values, against):
+        checks.append(always(text, compared))
+    if compared := cases(values, against):
         text = "overall, the C-SVM is better than h = 1 (at least half of the sets)"
-        checks.append(at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in found]))
+        checks.append(at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in compared]))
     return checks
 
 

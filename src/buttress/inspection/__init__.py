@@ -1,4 +1,9 @@
-"""Pictures: ``...Display`` classes, which need matplotlib only when they draw."""
+"""Pictures: ``...Display`` classes, which need matplotlib only when they draw.
+
+One file per picture: a class that holds the numbers, a class method that computes them
+(``from_...``) and `plot`, which draws into given axes or a new figure. A newcomer adds a file and
+its line below.
+"""
 
 from buttress._lazy import attach
 

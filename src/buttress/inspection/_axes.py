@@ -1,4 +1,4 @@
-"""Where a picture is drawn."""
+"""Where a picture is drawn: the axes given, or those of a new figure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from typing import Any
 
 
 def new_axes(ax: Any = None) -> Any:
-    """Return `ax`, or the axes of a new figure.
+    """Return `ax`, or the axes of a new figure."""
+    return _pyplot().subplots()[1] if ax is None else ax
 
-    Raises
-    ------
-    ImportError
-        When matplotlib is missing; the message says how to install it.
-    """
-    if ax is not None:
-        return ax
+
+def new_pair(axes: Any, width: float, height: float) -> Any:
+    """Return `axes`, or two side by side in a new figure of that size in inches."""
+    if axes is not None:
+        return axes
+    return _pyplot().subplots(1, 2, figsize=(width, height), layout="constrained")[1]
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
             "Drawing needs matplotlib: install it with `pip install 'buttress[plot]'`."
         ) from error
-    return pyplot.subplots()[1]
+    return pyplot

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array
+from buttress.inspection._axes import new_pair
 from buttress.noise import LabelSuspects
 
 _CURVE, _GIVEN, _FOUND = "#3b6ea8", "#c8553d", "#4c956c"
 # Bins of the given labels; about as many rows in each.
-_BINS = 12
+_ODDS_BINS = 12
 
 
 class LabelNoiseDisplay:
@@ -119,7 +120,7 @@ class LabelNoiseDisplay:
         odds = np.log(clean / (1.0 - clean))
         given = np.asarray(suspects.given) == label
         order = np.argsort(odds, kind="stable")
-        bins = np.array_split(order, min(_BINS, max(1, len(order) // 5)))
+        bins = np.array_split(order, min(_ODDS_BINS, max(1, len(order) // 5)))
         share = np.array([given[rows].mean() for rows in bins])
         sizes = np.array([len(rows) for rows in bins])
         low = float(np.delete(noise.transition_[:, k], k).mean())
@@ -151,11 +152,7 @@ class LabelNoiseDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-        left, right = np.ravel(ax)
+        left, right = np.ravel(new_pair(ax, 10.0, 4.0))
         self.axes_, self.figure_ = (left, right), left.figure
         left.errorbar(
             self.position,
@@ -179,9 +176,12 @@ class LabelNoiseDisplay:
         (self.expected_line_,) = right.plot(count, self.expected, color=_CURVE, label="expected")
         self.reviewed_line_ = None
         if self.reviewed is not None and len(self.reviewed):
-            found = np.cumsum(self.reviewed) / np.arange(1, len(self.reviewed) + 1)
+            wrong_so_far = np.cumsum(self.reviewed) / np.arange(1, len(self.reviewed) + 1)
             (self.reviewed_line_,) = right.plot(
-                np.arange(1, len(found) + 1), found, color=_FOUND, label="found by review"
+                np.arange(1, len(wrong_so_far) + 1),
+                wrong_so_far,
+                color=_FOUND,
+                label="found by review",
             )
         right.set(
             xlabel="labels looked at, the most suspicious first",

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.inspection._axes import new_axes
+from buttress.losses.ramp import zero_d_one
 
 _QUANTITIES = ("value", "derivative")
 
@@ -108,16 +110,13 @@ class LossDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
+        ax = new_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_ = [ax.plot(self.t, curve, label=name)[0] for name, curve in self.curves.items()]
         if self.rejection is not None and self.quantity == "value":
             d, rho = self.rejection
-            steps = np.where(self.t < -rho, 1.0, np.where(self.t <= rho, d, 0.0))
             label = f"0-d-1, d={d:g}, rho={rho:g}"
+            steps = zero_d_one(self.t, d, rho)
             self.lines_ += ax.plot(self.t, steps, color="black", linestyle=":", label=label)
         ax.set(xlabel="margin", ylabel="loss" if self.quantity == "value" else "derivative")
         ax.legend(loc="best")

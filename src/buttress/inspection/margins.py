@@ -53,16 +53,18 @@ class MarginDisplay:
     def plot(self, ax: Any = None, **line_kwargs: Any) -> MarginDisplay:
         """Draw into `ax`, or into a new figure; `line_kwargs` go to both boundaries."""
         ax = new_axes(ax)
-        found = self.directions
-        plane = found.X[:, :2]
+        directions = self.directions
+        plane = directions.X[:, :2]
         reach = 1.15 * float(np.abs(plane).max())
         self.points_ = [
-            ax.scatter(*plane[found.y == label].T, s=18, color=colour, label=f"class {label:+d}")
+            ax.scatter(
+                *plane[directions.y == label].T, s=18, color=colour, label=f"class {label:+d}"
+            )
             for label, colour in ((-1, "C0"), (1, "C1"))
         ]
         styles = {
-            "product of margins": (found.product, "-."),
-            "smallest margin": (found.smallest, "--"),
+            "product of margins": (directions.product, "-."),
+            "smallest margin": (directions.smallest, "--"),
         }
         self.lines_ = {}
         for (name, (w, dash)), colour in zip(styles.items(), ("C2", "C3"), strict=True):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import columns_of, is_frame, like
+from buttress.inspection._axes import new_axes
 from buttress.metrics.scorer import answers, final_step
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
@@ -141,7 +142,7 @@ class RejectRegionDisplay:
         low, high = points.min(axis=0), points.max(axis=0)
         room = margin * np.where(high > low, high - low, 1.0)
         x, v = (np.linspace(low[k] - room[k], high[k] + room[k], grid_resolution) for k in (0, 1))
-        grid = np.column_stack([part.ravel() for part in np.meshgrid(x, v)])
+        grid = np.column_stack([coordinate.ravel() for coordinate in np.meshgrid(x, v)])
         grid_rows, rows = (_like(X, grid), X)
         labels, rejected = answers(estimator, grid_rows)
         inner, last = final_step(estimator, grid_rows)
@@ -151,8 +152,8 @@ class RejectRegionDisplay:
         if len(classes) == 2 and hasattr(last, "decision_function"):
             score = np.asarray(last.decision_function(inner)).reshape(len(v), len(x))
             thresholds = getattr(last, "thresholds_", None)
-        own, own_rejected = answers(estimator, rows)
-        codes = np.searchsorted(classes, own if y is None else np.asarray(y))
+        predicted, points_rejected = answers(estimator, rows)
+        codes = np.searchsorted(classes, predicted if y is None else np.asarray(y))
         vectors = getattr(last, "support_", None) if support else None
         display = cls(
             x,
@@ -162,7 +163,7 @@ class RejectRegionDisplay:
             thresholds,
             points,
             codes,
-            own_rejected,
+            points_rejected,
             np.empty(0, dtype=int) if vectors is None else np.asarray(vectors),
             classes,
             (names[0], names[1]),
@@ -180,11 +181,9 @@ class RejectRegionDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
+        ax = new_axes(ax)
         from matplotlib.colors import ListedColormap
 
-        if ax is None:
-            _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure
         colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(self.classes))]
         palette = ListedColormap(["#9aa0a6", *colours])
@@ -209,8 +208,11 @@ class RejectRegionDisplay:
                 )
         self.points_, self.rejected_points_ = [], []
         for k, colour in enumerate(colours):
-            mine = np.ones(len(self.points), bool) if self.codes is None else self.codes == k
-            kept, lost = self.points[mine & ~self.rejected], self.points[mine & self.rejected]
+            of_class = np.ones(len(self.points), bool) if self.codes is None else self.codes == k
+            kept, lost = (
+                self.points[of_class & ~self.rejected],
+                self.points[of_class & self.rejected],
+            )
             label = str(self.classes[k])
             self.points_.append(ax.scatter(*kept.T, s=18, color=colour, label=label))
             self.rejected_points_.append(

@@ -180,15 +180,24 @@ class RiskCoverageDisplay:
         """
         named = estimators
         if not isinstance(estimators, Mapping):
-            named = {f"{type(one).__name__} {k}": one for k, one in enumerate(estimators, 1)}
+            named = {
+                f"{type(estimator).__name__} {k}": estimator
+                for k, estimator in enumerate(estimators, 1)
+            }
         if not named:
             raise ValueError("estimators is empty: at least one fitted classifier is needed.")
         ax = new_axes(ax)
         return [
             cls.from_estimator(
-                one, X, y, sample_weight=sample_weight, confidence=confidence, name=name, ax=ax
+                estimator,
+                X,
+                y,
+                sample_weight=sample_weight,
+                confidence=confidence,
+                name=name,
+                ax=ax,
             )
-            for name, one in named.items()
+            for name, estimator in named.items()
         ]
 
     def plot(self, ax: Any = None, **line_options: Any) -> RiskCoverageDisplay:
@@ -207,7 +216,7 @@ class RiskCoverageDisplay:
         ax = new_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         area = "" if self.area is None else f"area {self.area:.4f}"
-        label = ", ".join(part for part in (str(self.name or ""), area) if part)
+        label = ", ".join(words for words in (str(self.name or ""), area) if words)
         options = {"drawstyle": "steps-post", "label": label or None} | line_options
         (self.line_,) = ax.plot(self.coverage, self.risk, **options)
         self.band_ = None

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import IntArray
-from buttress.inspection._axes import new_axes
+from buttress.inspection._axes import new_pair
 
 
 class StreamDisplay:
@@ -106,13 +106,7 @@ class StreamDisplay:
         -------
         self
         """
-        if axes is None:
-            figure = new_axes().figure
-            figure.clear()
-            figure.set_size_inches(9.0, 3.6)
-            figure.set_layout_engine("constrained")
-            axes = figure.subplots(1, 2)
-        error_axis, vector_axis = axes
+        error_axis, vector_axis = new_pair(axes, 9.0, 3.6)
         self.axes_ = (error_axis, vector_axis)
         self.figure_ = error_axis.figure
         self.lines_ = {}

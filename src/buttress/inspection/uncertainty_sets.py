@@ -174,13 +174,13 @@ def _nearest_points(positive: Any, negative: Any, n_iter: int = 2000) -> tuple[A
         scale = max(float(np.abs(differences).max()), 1e-300)
         # weights of the hull's point of least norm; the last row asks for a sum of one
         system = np.vstack([differences.T / scale, np.full(len(candidates), 1e6)])
-        found, _ = optimize.nnls(system, np.array([0.0, 0.0, 1e6]))
-        found /= found.sum()
-        new = found @ differences
+        candidate_weights, _ = optimize.nnls(system, np.array([0.0, 0.0, 1e6]))
+        candidate_weights /= candidate_weights.sum()
+        new = candidate_weights @ differences
         if np.linalg.norm(new) >= np.linalg.norm(z) * (1.0 - 1e-14):
             break
-        kept = np.flatnonzero(found > 1e-12)
+        kept = np.flatnonzero(candidate_weights > 1e-12)
         vertices = [candidates[k] for k in kept]
-        weights, z = found[kept] / found[kept].sum(), new
+        weights, z = candidate_weights[kept] / candidate_weights[kept].sum(), new
     points = np.array([[a, b] for a, b in vertices])
     return np.asarray(weights @ points[:, 0]), np.asarray(weights @ points[:, 1])

@@ -1,4 +1,9 @@
-"""Where similarity comes from: exact Gram matrices and their widths."""
+"""Where similarity comes from: Gram matrices, their widths, and features that stand in for them.
+
+`gram` knows the kernels by name, `width` what ``gamma`` means; `approximate` has the feature maps
+(Nyström, random Fourier) and `landmarks` the rows they rest on. `exponential` is the compiled
+exponential. A newcomer adds a feature map as a `FeatureMap` in `approximate`.
+"""
 
 from buttress.kernels.gram import (
     CHECKED_GRAM,

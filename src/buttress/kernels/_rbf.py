@@ -18,11 +18,11 @@ from buttress.kernels.exponential import exp32, exp64
 
 # Rows and columns of a tile of a Gram matrix, and entries of a tile of any other.
 _TILE = 256
-_ENTRIES = 1 << 17
+_TILE_ENTRIES = 1 << 17
 # Entries of a tile that is only summed: half a megabyte, so that it stays in the cache.
-_SUMMED = 1 << 16
+_SUMMED_ENTRIES = 1 << 16
 # From this many entries on, several threads share the tiles.
-_SHARED = 1 << 20
+_SHARED_ENTRIES = 1 << 20
 
 
 def rbf_gram(X: Array, gamma: float) -> Array:
@@ -72,12 +72,12 @@ def rbf_matrix(X: Array, Z: Array, gamma: float) -> Array:
     others = _squared_norms(Z)
     similarities = _similarities(X.dtype)
     scale = X.dtype.type(gamma)
-    step = max(1, _ENTRIES // max(1, len(Z)))
+    step = max(1, _TILE_ENTRIES // max(1, len(Z)))
 
     def work(start: int) -> None:
-        part = slice(start, start + step)
-        np.matmul(X[part], Z.T, out=K[part])
-        similarities(K[part], norms[part], others, scale)
+        rows = slice(start, start + step)
+        np.matmul(X[rows], Z.T, out=K[rows])
+        similarities(K[rows], norms[rows], others, scale)
 
     _run(work, range(0, len(X), step), K.size)
     return K
@@ -101,20 +101,20 @@ def rbf_sums(X: Array, Z: Array, coefs: Array, gamma: float) -> Array:
     norms, others = _squared_norms(X), _squared_norms(Z)
     similarities = _similarities(X.dtype)
     scale = X.dtype.type(gamma)
-    step = max(1, _SUMMED // max(1, len(Z)))
+    step = max(1, _SUMMED_ENTRIES // max(1, len(Z)))
 
     def work(start: int) -> None:
-        part = slice(start, start + step)
-        T = X[part] @ Z.T
-        similarities(T, norms[part], others, scale)
-        np.matmul(T, coefs.T, out=out[part])
+        rows = slice(start, start + step)
+        T = X[rows] @ Z.T
+        similarities(T, norms[rows], others, scale)
+        np.matmul(T, coefs.T, out=out[rows])
 
     _run(work, range(0, len(X), step), len(X) * len(Z))
     return out
 
 
 def _run(work: Callable[[Any], None], tasks: Sequence[Any], entries: int) -> None:
-    if entries >= _SHARED:
+    if entries >= _SHARED_ENTRIES:
         in_parallel(work, tasks)
         return
     with one_blas_thread():
@@ -134,9 +134,9 @@ def _similarities(dtype: Any) -> Any:
 def _similarities_64(T: Array, left: Array, right: Array, gamma: float) -> None:
     """Replace products of rows by similarities, given the rows' squared norms."""
     for i in range(T.shape[0]):
-        own = left[i]
+        norm = left[i]
         for j in range(T.shape[1]):
-            distance = own + right[j] - 2.0 * T[i, j]
+            distance = norm + right[j] - 2.0 * T[i, j]
             T[i, j] = exp64(-gamma * (0.0 if distance < 0.0 else distance))
 
 
@@ -145,9 +145,9 @@ def _similarities_32(T: Array, left: Array, right: Array, gamma: Any) -> None:
     """The float32 version of `_similarities_64`."""
     nothing = np.float32(0.0)
     for i in range(T.shape[0]):
-        own = left[i]
+        norm = left[i]
         for j in range(T.shape[1]):
-            distance = own + right[j] - np.float32(2.0) * T[i, j]
+            distance = norm + right[j] - np.float32(2.0) * T[i, j]
             T[i, j] = exp32(-gamma * (nothing if distance < nothing else distance))
 
 

@@ -21,7 +21,7 @@ from buttress.kernels.gram import Kernel
 # Directions of the landmarks' Gram matrix below this share of the largest are left out. They hold
 # nothing that a classifier needs, and their inverse would blow rounding up: with this cut sums
 # over differently cut blocks give the same coefficients to about nine digits.
-_CUT = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-7}
+_LEAST_DIRECTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-7}
 
 
 class FeatureMap(Protocol):
@@ -180,7 +180,7 @@ def nystroem_map(kernel: Kernel, landmarks: Any) -> NystroemMap:
         raise ValueError("kernel='precomputed' has no rows to choose landmarks from.")
     dtype = np.dtype(landmarks.dtype)
     wide = landmarks.astype(np.float64)
-    basis = inverse_root(np.asarray(kernel.gram(wide)), _CUT.get(dtype, 1e-7))
+    basis = inverse_root(np.asarray(kernel.gram(wide)), _LEAST_DIRECTION.get(dtype, 1e-7))
     exponent = None
     if kernel.name == "rbf" and not sparse.issparse(landmarks):
         centred = wide if kernel.center is None else wide - kernel.center

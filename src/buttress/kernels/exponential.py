@@ -23,8 +23,9 @@ from buttress._compile import FAST, compiled
 _INVERSE_LN2 = 1.4426950408889634
 _LN2_HIGH = 6.93145751953125e-1
 _LN2_LOW = 1.42860682030941723212e-6
-_ROUND_64 = 6755399441055744.0
-_ROUND_32 = np.float32(12582912.0)
+# What rounds to integers when it is added and subtracted: 1.5 times 2**52 and 2**23.
+ROUND_64 = 6755399441055744.0
+ROUND_32 = np.float32(12582912.0)
 # Below this the result is close to the denormal numbers: make it larger, scale back at the end.
 _LOW_64 = -650.0
 _SHIFT_64 = 128.0
@@ -60,8 +61,8 @@ def exp64(x: Any) -> Any:
     """``exp(x)`` for x up to rounding above 0, to one unit in the last place."""
     x = max(x, _LEAST_64)
     low = x < _LOW_64
-    rounded = x * _INVERSE_LN2 + _ROUND_64
-    k = rounded - _ROUND_64
+    rounded = x * _INVERSE_LN2 + ROUND_64
+    k = rounded - ROUND_64
     rounded += _SHIFT_64 if low else 0.0
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     p = 2.7620088445409746e-07 + r * 2.510038549551032e-08
@@ -83,8 +84,8 @@ def exp32(x: Any) -> Any:
     """``exp(x)`` for a float32 of that kind, to one unit in the last place."""
     x = max(x, _LEAST_32)
     low = x < _LOW_32
-    rounded = x * np.float32(_INVERSE_LN2) + _ROUND_32
-    k = rounded - _ROUND_32
+    rounded = x * np.float32(_INVERSE_LN2) + ROUND_32
+    k = rounded - ROUND_32
     rounded += _SHIFT_32 if low else np.float32(0.0)
     r = (x - k * np.float32(0.693359375)) - k * np.float32(-2.12194440e-4)
     p = np.float32(0.008363179052722578) + r * np.float32(0.0013926183587713494)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from buttress.kernels._rbf import rbf_gram, rbf_matrix, rbf_sums
 # Positive semidefinite for every accepted parameter, so no need to look at eigenvalues.
 _ALWAYS_DEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 _TAKES_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
-_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
+_GRAM_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 
 
 # Parameters of an estimator that is given parts of a Gram matrix which was checked as a whole, or
@@ -65,8 +65,9 @@ class Kernel:
     params : mapping
         What is passed to the kernel function.
     center : array or None
-        Subtracted from dense rows before distances are taken: the products behind
-        ``||x - z||^2`` then lose no digits to a common offset of the features.
+        Subtracted from the rows before distances are taken: the products behind
+        ``||x - z||^2`` then lose no digits to a common offset of the features. None where rows
+        are sparse and to stay so.
     """
 
     name: str | Callable[..., Any]
@@ -93,14 +94,17 @@ class Kernel:
         >>> kernel.sums(X, Z, np.array([[1.0, 2.0, 3.0]])).tolist()
         [[6.0]]
         """
-        if self.name == "rbf" and self._tiled(X, Z):
-            return rbf_sums(self._centred(X), self._centred(Z), coefs, self.params["gamma"])
+        if self.name == "rbf":
+            X, Z = self._centred(X), self._centred(Z)
+            if self._tiled(X, Z):
+                return rbf_sums(X, Z, coefs, self.params["gamma"])
+            return np.asarray(replace(self, center=None)(X, Z) @ coefs.T)
         return np.asarray(self(X, Z) @ coefs.T)
 
     @staticmethod
     def _tiled(X: Any, Z: Any) -> bool:
         dense = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
-        return bool(dense and X.dtype == Z.dtype and X.dtype in _ROUNDING)
+        return bool(dense and X.dtype == Z.dtype and X.dtype in _GRAM_ROUNDING)
 
     def diagonal(self, X: Any) -> Array:
         """``k(x, x)`` for every row of `X` (a square Gram matrix when precomputed)."""
@@ -151,9 +155,10 @@ class Kernel:
         return np.exp(K, out=K)
 
     def _centred(self, X: Any) -> Any:
-        if self.center is None or sparse.issparse(X):
+        if self.center is None:
             return X
-        return X - self.center.astype(X.dtype, copy=False)
+        # there is a centre where a model was fitted on dense rows: sparse ones now are made so
+        return _dense(X) - self.center.astype(X.dtype, copy=False)
 
 
 def make_kernel(
@@ -213,7 +218,7 @@ def check_symmetric(K: Array) -> float:
     ValueError: The kernel matrix is not symmetric.
     """
     scale, asymmetry = _largest(K) if K.size else (0.0, 0.0)
-    tolerance = float(_ROUNDING.get(K.dtype, 1e-9) * scale)
+    tolerance = float(_GRAM_ROUNDING.get(K.dtype, 1e-9) * scale)
     if asymmetry > tolerance:
         raise ValueError("The kernel matrix is not symmetric.")
     return tolerance
@@ -255,9 +260,9 @@ def _largest(K: Array) -> tuple[float, float]:
         for left in range(0, top + 1, tile):
             for i in range(top, min(top + tile, n)):
                 for j in range(left, min(left + tile, i + 1)):
-                    here, there = K[i, j], K[j, i]
-                    entry = max(entry, abs(here), abs(there))
-                    difference = max(difference, abs(here - there))
+                    below, above = K[i, j], K[j, i]
+                    entry = max(entry, abs(below), abs(above))
+                    difference = max(difference, abs(below - above))
     return entry, difference
 
 

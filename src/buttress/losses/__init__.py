@@ -1,4 +1,10 @@
-"""What is minimised: small frozen objects that know their value, derivative and conjugate."""
+"""What is minimised: small frozen objects that know their value, derivative and conjugate.
+
+`leaky`, `ramp`, `hinge` and `smoothed` are losses of the margin, `smooth` has those of uncertainty
+sets, which `margin` turns into losses of the margin. Compiled loops read a loss through its
+`scalars` (`scalar` says how), which stand beside its formulas in NumPy; nobody else writes a loss
+down. A newcomer adds a loss in one file here, or from three functions with `ScalarLoss`.
+"""
 
 from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, require
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge

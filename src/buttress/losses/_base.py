@@ -9,6 +9,7 @@ runs (`require`).
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, runtime_checkable
 
 from buttress._arrays import Array
@@ -53,6 +54,15 @@ class SplitLoss(Loss, Protocol):
     def concave_part(self, t: Array, /) -> Array:
         """The (concave) rest: ``value = convex_part + concave_part``."""
         ...
+
+
+class UnboundedSlope:
+    """A set loss whose uncertainty sets put no cap on a weight."""
+
+    @property
+    def slope_bound(self) -> float:
+        """The supremum of the derivative."""
+        return math.inf
 
 
 def require(loss: Any, needed: type, solver: str) -> None:

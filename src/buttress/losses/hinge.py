@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses._base import UnboundedSlope
 
 
 def _check_rejection_cost(d: float) -> None:
@@ -40,10 +41,6 @@ class _StackedHinge:
         # The supremum is reached at a kink, and the conjugate is the largest over the kinks.
         kinks = [m * s - self.value(np.asarray(m)) for _, m in self.terms]
         return np.where((s >= -total) & (s <= 0.0), np.max(kinks, axis=0), np.inf)
-
-    def dual_value(self, s: Array) -> Array:
-        """``-conjugate(-s)``, the loss's part of the dual objective; -inf outside."""
-        return -self.conjugate(-np.asarray(s, dtype=float))
 
 
 @dataclass(frozen=True)
@@ -179,7 +176,7 @@ class NuHinge:
 
 
 @dataclass(frozen=True)
-class HardMargin:
+class HardMargin(UnboundedSlope):
     """The set loss that is zero for ``z <= 0`` and infinite beyond: the hard-margin SVM's.
 
     Its uncertainty set is the whole convex hull, whatever the level.
@@ -189,11 +186,6 @@ class HardMargin:
     >>> HardMargin().value([-1.0, 0.5])
     array([ 0., inf])
     """
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
 
     def value(self, z: Array) -> Array:
         """The loss at `z`."""

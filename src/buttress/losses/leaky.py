@@ -151,10 +151,6 @@ class LeakyHockeyStick:
             inside &= exponent <= _LARGEST_EXPONENT
         return np.asarray(np.where(inside, finite, np.inf))
 
-    def dual_value(self, s: Array) -> Array:
-        """The loss's part of the dual objective at slope magnitude `s`: ``-L*(-s)``."""
-        return -self.conjugate(-np.asarray(s))
-
     def tail_exponent(self) -> float:
         """Exponent e of the scaling tail of the regularisation path.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._compile import inner
 
 
 class _SplitRamp:
@@ -67,6 +69,12 @@ class Ramp(_SplitRamp):
         return np.where((u >= self.s) & (u < 1.0), -1.0, 0.0)
 
 
+@inner()
+def generalized_ramp_at(u: Any, gamma: Any) -> Any:  # pragma: no cover (compiled)
+    """`GeneralizedRamp` at one margin, for compiled loops."""
+    return 1.0 - gamma * u if u < 0.0 else max(1.0 - u, 0.0)
+
+
 @dataclass(frozen=True)
 class GeneralizedRamp(_SplitRamp):
     """``[1 - u]_+ - [-(1 - gamma) u]_+``: slope -1 on (0, 1) and -gamma below 0.
@@ -105,6 +113,17 @@ class GeneralizedRamp(_SplitRamp):
         """-gamma below 0, -1 on [0, 1), else 0."""
         u = np.asarray(u, dtype=float)
         return np.where(u < 0.0, -self.gamma, np.where(u < 1.0, -1.0, 0.0))
+
+
+def zero_d_one(u: Array, d: float, rho: float) -> Array:
+    """The loss that is meant: 1 for a wrong answer, d for none, which is given where |u| <= rho.
+
+    Examples
+    --------
+    >>> zero_d_one(np.array([-2.0, 0.0, 2.0]), d=0.2, rho=1.0)
+    array([1. , 0.2, 0. ])
+    """
+    return np.where(u < -rho, 1.0, np.where(u <= rho, d, 0.0))
 
 
 @dataclass(frozen=True)

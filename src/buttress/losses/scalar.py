@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,6 @@ from buttress._arrays import Array
 Function = Callable[[float], float]
 
 _numbers = itertools.count()
-
-
-@runtime_checkable
-class CompiledLoss(Protocol):
-    """A loss whose scalars compiled loops can use."""
-
-    @property
-    def scalars(self) -> Any: ...
 
 
 @dataclass(frozen=True)

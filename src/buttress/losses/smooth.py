@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses._base import UnboundedSlope
 from buttress.losses.margin import LogisticScalars, TruncatedQuadraticScalars
 
 # exp overflows beyond this; no solution lies there, only trial steps do
-_LARGEST_EXPONENT = 700.0
+_EXPONENT_CAP = 700.0
 
 
 def _positive(owner: Any, **values: float) -> None:
@@ -29,7 +30,7 @@ def _positive(owner: Any, **values: float) -> None:
 
 
 @dataclass(frozen=True)
-class TruncatedQuadratic:
+class TruncatedQuadratic(UnboundedSlope):
     """``l(z) = max(z - b1, 0)^2 / (4 b2)``; by default ``max(1 + z, 0)^2``.
 
     Parameters
@@ -70,11 +71,6 @@ class TruncatedQuadratic:
         return 0.5 / self.b2
 
     @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
-
-    @property
     def margin_scalars(self) -> TruncatedQuadraticScalars:
         """The loss at one margin (`OfNegative`), for compiled loops."""
         return TruncatedQuadraticScalars(float(self.b1), float(self.b2))
@@ -103,10 +99,10 @@ class TruncatedQuadratic:
         # the sum at the kink of every row, over the rows before it
         before = ahead * reached - np.cumsum(w[order] * ahead)
         k = max(int(np.searchsorted(before, due, side="right")) - 1, 0)
-        own, part = ahead[: k + 1], w[order[: k + 1]]
-        root = (due + float(part @ own)) / float(reached[k])
+        kinks, weight = ahead[: k + 1], w[order[: k + 1]]
+        root = (due + float(weight @ kinks)) / float(reached[k])
         # what the sums have rounded
-        root += (due - float(part @ np.maximum(root - own, 0.0))) / float(reached[k])
+        root += (due - float(weight @ np.maximum(root - kinks, 0.0))) / float(reached[k])
         return float(root + s[order[0]] + self.b1)
 
     def conjugate(self, s: Array) -> Array:
@@ -121,7 +117,7 @@ class TruncatedQuadratic:
 
 
 @dataclass(frozen=True)
-class EllipsoidError:
+class EllipsoidError(UnboundedSlope):
     """``l(z) = scale * u(z / omega; h)``: an ellipsoid whose centre is known up to an error.
 
     Parameters
@@ -168,11 +164,6 @@ class EllipsoidError:
         """Lipschitz constant of the derivative."""
         return self.scale / (2.0 * self.omega**2)
 
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
-
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
         half = np.asarray(t) / (2.0 * self.omega)
@@ -211,7 +202,7 @@ class EllipsoidError:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(UnboundedSlope):
     """``l(z) = exp(z)``: the weights of a class stay near uniform in Kullback-Leibler divergence.
 
     Notes
@@ -229,14 +220,9 @@ class Exponential:
         """Lipschitz constant of the derivative: there is none."""
         return float(np.inf)
 
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
-
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
-        return np.asarray(np.exp(np.minimum(t, _LARGEST_EXPONENT)))
+        return np.asarray(np.exp(np.minimum(t, _EXPONENT_CAP)))
 
     def derivative(self, t: Array) -> Array:
         """Its derivative."""
@@ -329,7 +315,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class LogBarrier:
+class LogBarrier(UnboundedSlope):
     """``l(z) = -1 - log(-z)`` for ``z < 0``, infinite beyond: the loss with conjugate ``-log``.
 
     Its set bounds the geometric mean of a class's weights from below. The dual of the leaky
@@ -349,11 +335,6 @@ class LogBarrier:
     @property
     def curvature_bound(self) -> float:
         """Lipschitz constant of the derivative: there is none."""
-        return float(np.inf)
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
         return float(np.inf)
 
     def value(self, t: Array) -> Array:

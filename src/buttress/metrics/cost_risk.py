@@ -75,8 +75,10 @@ def cost_risk(
     )
 
 
-def checked_costs(costs: Any, n_classes: int) -> Array:
+def checked_costs(costs: Any, n_classes: int | None) -> Array:
     """The matrix of costs as numbers, or an error that says what is wrong with it.
+
+    None is as many classes as it has rows.
 
     Examples
     --------
@@ -85,7 +87,12 @@ def checked_costs(costs: Any, n_classes: int) -> Array:
     ...
     ValueError: costs has shape (2, 2): expected (2, 3), one row per true class, and one column ...
     """
-    matrix = np.asarray(costs, dtype=np.float64)
+    try:
+        matrix = np.asarray(costs, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"costs={costs!r} is not accepted: expected numbers.") from None
+    if n_classes is None:
+        n_classes = max(len(np.atleast_1d(matrix)), 2)
     if matrix.shape != (n_classes, n_classes + 1):
         raise ValueError(
             f"costs has shape {matrix.shape}: expected {(n_classes, n_classes + 1)}, one row per "
@@ -159,6 +166,5 @@ def cost_scorer(costs: Any) -> CostScorer:
     >>> cost_scorer([[0, 1, 0.5], [5, 0, 0.5]])(always, [[0], [0], [0], [0]], [1, 1, 1, 0])
     -0.25
     """
-    matrix = np.asarray(costs, dtype=np.float64)
-    checked_costs(matrix, len(matrix))
+    checked_costs(costs, None)
     return CostScorer(costs)

@@ -4,6 +4,7 @@ from buttress._lazy import attach
 
 _HOME = {
     "DoubleRampClassifierCV": "double_ramp",
+    "Dropping": "judging",
     "Judged": "judging",
     "LeakyHockeyStickClassifierCV": "leaky_hockey_stick",
     "Measure": "measures",

@@ -41,11 +41,13 @@ class ExactSearch:
     def __init__(self, model: Any, data: TrainingSet, metadata: Metadata) -> None:
         self.model, self.data, self.metadata = model, data, metadata
         self.labels = data.classes[data.codes]
-        told = {name: np.asarray(values)[data.rows] for name, values in metadata.split.items()}
-        self.folds = classification_folds(model.cv, data.X, self.labels, told=told, rows=data.rows)
+        by_name = {name: np.asarray(values)[data.rows] for name, values in metadata.split.items()}
+        self.folds = classification_folds(
+            model.cv, data.X, self.labels, split_rows=by_name, rows=data.rows
+        )
         self.n_folds = len(self.folds)
 
-    def own_width(self) -> float | None:
+    def estimator_width(self) -> float | None:
         """The width of `gamma` as a number."""
         width: float | None = self._kernel(None).params.get("gamma")
         return width
@@ -65,6 +67,14 @@ class ExactSearch:
         advance(self.n_steps(len(combinations)))
         return Solved(kernel.params.get("gamma"), np.array(columns).T, (kernel, K))
 
+    def on_gram(self, values: dict[str, Any]) -> Any:
+        """The machine of one combination for parts of the Gram matrix.
+
+        The weights of the rows hold those of the classes.
+        """
+        ready = {**CHECKED_GRAM, "class_weight": None, "approximation": None}
+        return self.model._make_estimator(**values).set_params(**ready)
+
     def weight(self, rows: Any) -> Array | None:
         """Weights of some rows; None when all are one."""
         return None if self.data.weight is None else self.data.weight[rows]
@@ -79,13 +89,13 @@ class ExactSearch:
         """The score of every combination on one fold, each fitted by itself."""
         train, test = fold
         inner, outer = fold_kernels(K, fold)
-        found = []
+        scores = []
         for values in combinations:
             check_time()
-            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
+            estimator = self.on_gram(values)
             estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
-            found.append(self.score(estimator, outer, test))
-        return found
+            scores.append(self.score(estimator, outer, test))
+        return scores
 
     def expansion_scores(
         self, K: Array, fold: Fold, combinations: list[dict[str, Any]], coefs: Array, biases: Array
@@ -110,13 +120,13 @@ class ExactSearch:
             return [float(share) for share in np.average(right, axis=0, weights=weight)]
         everything, kernel = np.arange(len(train)), make_kernel("precomputed")
         inside = replace(data, X=K, codes=data.codes[train], weight=None, rows=everything)
-        found = []
+        scores = []
         for k, values in enumerate(combinations):
-            estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
+            estimator = self.on_gram(values)
             estimator._store_expansion(inside, kernel, coefs[:, k], biases[:, k])
             estimator.n_features_in_ = len(train)
-            found.append(self.score(estimator, K, test))
-        return found
+            scores.append(self.score(estimator, K, test))
+        return scores
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
         """The chosen estimator, fitted on all rows.
@@ -130,15 +140,13 @@ class ExactSearch:
             kernel, K = solved.kept
         values = {name: value for name, value in params.items() if name != "gamma"}
         data = self.model._refit_data(self, K, values)
-        estimator = self.model._make_estimator(**values).set_params(**CHECKED_GRAM)
-        estimator.fit(K, self.labels, sample_weight=data.weight)
+        estimator = self.on_gram(values).fit(K, self.labels, sample_weight=data.weight)
         dual = np.zeros((estimator.dual_coef_.shape[0], len(data.codes)), dtype=np.float64)
         dual[:, estimator.support_] = estimator.dual_coef_
         # Outside, the best estimator is one that takes rows, as if fitted on them.
-        model = self.model
-        estimator.set_params(kernel=model.kernel, kernel_params=model.kernel_params)
-        if params["gamma"] is not None:
-            estimator.set_params(gamma=params["gamma"])
+        width = {} if params["gamma"] is None else {"gamma": params["gamma"]}
+        outside = self.model._make_estimator(**values, **width)
+        estimator.set_params(**outside.get_params(deep=False))
         estimator._store_expansion(data, kernel, dual, estimator.intercept_)
         for name in _INPUT:
             vars(estimator).pop(name, None)

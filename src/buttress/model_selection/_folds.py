@@ -23,7 +23,7 @@ def classification_folds(
     y: NDArray[Any],
     groups: NDArray[Any] | None = None,
     *,
-    told: Mapping[str, Any] | None = None,
+    split_rows: Mapping[str, Any] | None = None,
     rows: IntArray | None = None,
 ) -> list[Fold]:
     """The (train, test) index pairs of any scikit-learn splitter.
@@ -36,7 +36,7 @@ def classification_folds(
     y : array of shape (n,)
         Labels (or their codes).
     groups : array of shape (n,), optional
-    told : mapping, optional
+    split_rows : mapping, optional
         Whatever else the splitter is to know of the rows, by name.
     rows : array of shape (n,), optional
         Where these rows stand in the user's data, when some (of weight zero) were removed.
@@ -59,7 +59,7 @@ def classification_folds(
         check_number("cv", cv, "[2, inf)", integer=True)
     splitter = check_cv(cv, y, classifier=True)
     try:
-        pairs = list(splitter.split(X, y, **({"groups": groups} | dict(told or {}))))
+        pairs = list(splitter.split(X, y, **({"groups": groups} | dict(split_rows or {}))))
     except TypeError:
         if not given_ready:
             raise
@@ -69,7 +69,7 @@ def classification_folds(
         ) from None
     folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
     if given_ready and rows is not None:
-        folds = [(_left(train, rows), _left(test, rows)) for train, test in folds]
+        folds = [(_positions(train, rows), _positions(test, rows)) for train, test in folds]
     if not folds:
         raise ValueError(f"cv={cv!r} gives no folds.")
     classes, codes = np.unique(y, return_inverse=True)
@@ -92,7 +92,7 @@ def fold_kernels(K: Array, fold: Fold) -> tuple[Array, Array]:
     Compiled: NumPy's own takes three times as long, and holds the interpreter's lock.
     """
     K = np.ascontiguousarray(K)
-    train, test = (part.astype(np.intp, copy=False) for part in fold)
+    train, test = (indices.astype(np.intp, copy=False) for indices in fold)
     inner = np.empty((len(train), len(train)), dtype=K.dtype)
     outer = np.empty((len(test), len(train)), dtype=K.dtype)
     gather(K, train, train, inner)
@@ -100,8 +100,8 @@ def fold_kernels(K: Array, fold: Fold) -> tuple[Array, Array]:
     return inner, outer
 
 
-def _left(part: IntArray, rows: IntArray) -> IntArray:
-    """Positions in `rows` (sorted) of those members of `part` that are still there."""
-    part = np.flatnonzero(part) if part.dtype == bool else part
-    position = np.minimum(np.searchsorted(rows, part), len(rows) - 1)
-    return np.asarray(position[rows[position] == part])
+def _positions(members: IntArray, rows: IntArray) -> IntArray:
+    """Positions in `rows` (sorted) of those `members` that are still there."""
+    members = np.flatnonzero(members) if members.dtype == bool else members
+    position = np.minimum(np.searchsorted(rows, members), len(rows) - 1)
+    return np.asarray(position[rows[position] == members])

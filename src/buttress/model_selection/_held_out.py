@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +32,11 @@ class _FoldScores:
         n_folds = len(self.weights)
         for tile in self.reader.tiles(block):
             test = self.reader.folds.test(tile.numbers)
-            here = all_codes[start : start + len(tile.raw)]
+            tile_codes = all_codes[start : start + len(tile.raw)]
             start += len(tile.raw)
             for fold in range(n_folds):
                 out = test[:, fold]
-                codes.append(here[out])
+                codes.append(tile_codes[out])
                 weight.append(tile.weight[out].astype(np.float64))
                 scores.append(tile.raw[out] @ self.weights[fold] + self.intercept[fold])
         return [
@@ -107,12 +107,12 @@ def held_out_scores(
         return np.asarray(value.reshape(n_folds, n_candidates).T)
     per_fold = raw.transpose(2, 0, 1, 3).reshape(n_folds, len(raw), -1)
     task_scores = _FoldScores(reader, per_fold, intercept.transpose(1, 0, 2).reshape(n_folds, -1))
-    parts = list(scaled.source.map(task_scores))
+    blocks = list(scaled.source.map(task_scores))
     table = np.empty((n_candidates, n_folds))
     for fold in range(n_folds):
-        codes = np.concatenate([part[fold][0] for part in parts])
-        weight = np.concatenate([part[fold][1] for part in parts])
-        scores = np.concatenate([part[fold][2] for part in parts])
+        codes = np.concatenate([block[fold][0] for block in blocks])
+        weight = np.concatenate([block[fold][1] for block in blocks])
+        scores = np.concatenate([block[fold][2] for block in blocks])
         _check_counted(weight.sum(keepdims=True))
         by_candidate = scores.reshape(len(scores), n_problems, n_candidates)
         labels: NDArray[Any] = fit.labels[codes]
@@ -143,14 +143,3 @@ def fitted_linear(model: Any, classes: NDArray[Any], n_problems: int) -> Any:
     model.intercept_ = np.zeros(n_problems)
     model.n_features_in_ = n_problems
     return model
-
-
-def refuse(model: Any, names: Sequence[tuple[str, Any]]) -> None:
-    """Raise a ValueError for parameters that only the exact search knows."""
-    for name, usual in names:
-        value = getattr(model, name)
-        if value is not usual and value != usual:
-            raise ValueError(
-                f"{name}={value!r} needs the exact kernel: with an approximation only "
-                f"{name}={usual!r} is available."
-            )

@@ -32,7 +32,7 @@ class MappedSearch:
             )
         self.model, self.fit, self.metadata = model, fit, metadata
 
-    def own_width(self) -> float | None:
+    def estimator_width(self) -> float | None:
         """The width of `gamma` as a number."""
         width: float | None = self.model._scaled_width(self.fit)
         return width
@@ -44,22 +44,22 @@ class MappedSearch:
     def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
         """Score all combinations at one kernel width."""
         scaled = self.model._scaled_kernel(self.fit, width)
-        found = self.model._mapped_candidates(self.fit, scaled, combinations)
+        candidates = self.model._mapped_candidates(self.fit, scaled, combinations)
 
         def stand_in(values: Array, fold: int, index: int) -> Any:
             known = self.model._make_estimator(**combinations[index])
             known = fitted_linear(known, self.fit.labels, self.fit.n_problems)
-            if found.bands is not None:
-                rho = found.bands[:, fold, index]
+            if candidates.bands is not None:
+                rho = candidates.bands[:, fold, index]
                 bands = np.column_stack([-rho, rho])
                 known.thresholds_ = bands[0] if len(bands) == 1 else bands
             return known
 
         advance(1)
-        table = self.scores(scaled, found, stand_in)
+        table = self.scores(scaled, candidates, stand_in)
         return Solved(scaled.kernel.params.get("gamma"), table, None)
 
-    def scores(self, scaled: ScaledKernel, found: Candidates, stand_in: StandIn) -> Array:
+    def scores(self, scaled: ScaledKernel, candidates: Candidates, stand_in: StandIn) -> Array:
         """The score of every candidate on every fold, shape (candidates, folds)."""
         model = self.model
         counted = model.scoring in ("accuracy", "reject_risk") and isinstance(model.scoring, str)
@@ -68,11 +68,11 @@ class MappedSearch:
         return held_out_scores(
             self.fit,
             scaled,
-            found.weights,
-            found.intercept,
+            candidates.weights,
+            candidates.intercept,
             model.scoring if counted else model._scorer(),
             stand_in,
-            bands=None if found.bands is None else found.bands[0],
+            bands=None if candidates.bands is None else candidates.bands[0],
             d=float(getattr(model, "d", 0.0)),
             weighted=self.metadata.weighted,
         )
@@ -86,12 +86,7 @@ class MappedSearch:
 
     def estimator(self, gamma: Any, **values: Any) -> Any:
         """An unfitted estimator that trains as the search does."""
-        model = self.model
-        shared = ("kernel", "approximation", "n_components", "landmarks", "memory_limit")
-        estimator = model._make_estimator(**values).set_params(
-            gamma=model.gamma if gamma is None else gamma,
-            random_state=model.random_state,
-            **{name: getattr(model, name) for name in shared},
-        )
-        estimator.n_features_in_ = model.n_features_in_
+        width = {} if gamma is None else {"gamma": gamma}
+        estimator = self.model._make_estimator(**values, **width)
+        estimator.n_features_in_ = self.model.n_features_in_
         return estimator

@@ -59,14 +59,14 @@ def ramp_candidates(
     weights: list[Any] = [None] * len(combinations)
     intercept: list[Any] = [None] * len(combinations)
     for s in sorted({float(values["s"]) for values in combinations}):
-        mine = [i for i, values in enumerate(combinations) if values["s"] == s]
-        Cs = [float(combinations[i]["C"]) for i in mine]
+        members = [i for i, values in enumerate(combinations) if values["s"] == s]
+        Cs = [float(combinations[i]["C"]) for i in members]
         rows = margin_rows(ramp_loss(s), model.fit_intercept)
-        found = _ramps(model, fit, scaled, rows, Cs)
-        w = split_columns(found.weights, fit.n_problems, n_folds, len(Cs))
-        o = split_columns(found.offsets, fit.n_problems, n_folds, len(Cs))
+        ramps = _ramps(model, fit, scaled, rows, Cs)
+        w = split_columns(ramps.weights, fit.n_problems, n_folds, len(Cs))
+        o = split_columns(ramps.offsets, fit.n_problems, n_folds, len(Cs))
         b = o[0] if len(o) else np.zeros(w.shape[1:])
-        for position, i in enumerate(mine):
+        for position, i in enumerate(members):
             weights[i], intercept[i] = w[..., position], b[..., position]
     return Candidates(np.stack(weights, axis=-1), np.stack(intercept, axis=-1))
 
@@ -77,10 +77,10 @@ def double_ramp_candidates(
     """Models of `DoubleRampClassifierCV`."""
     Cs = [float(values["C"]) for values in combinations]
     rows = reject_rows(double_ramp_loss(model.mu), float(model.d))
-    found = _ramps(model, fit, scaled, rows, Cs)
-    b, rho = band(found.offsets, float(model.d))
+    ramps = _ramps(model, fit, scaled, rows, Cs)
+    b, rho = band(ramps.offsets, float(model.d))
     shape = (fit.n_problems, fit.folds.n_folds, len(Cs))
-    w = split_columns(found.weights, *shape)
+    w = split_columns(ramps.weights, *shape)
     return Candidates(w, b.reshape(shape), rho.reshape(shape))
 
 
@@ -106,11 +106,11 @@ def set_candidates(
     radii = [float(values["radius"]) for values in combinations]
     n_folds = fit.folds.n_folds
     shape = (fit.n_problems, n_folds, len(radii))
-    found = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_OUTER)
-    intercept = found.intercept
+    sets = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_OUTER)
+    intercept = sets.intercept
     if model.bias != "primal":
-        intercept = _biases(model.bias, fit, scaled, loss, found, shape)
-    return Candidates(split_columns(found.weights, *shape), intercept.reshape(shape))
+        intercept = _biases(model.bias, fit, scaled, loss, sets, shape)
+    return Candidates(split_columns(sets.weights, *shape), intercept.reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,34 +119,34 @@ class _AllScores:
     weights: Array
 
     def __call__(self, block: Block) -> tuple[Any, ...]:
-        parts = [
+        tiles = [
             (tile.raw @ self.weights, tile.targets, tile.weight, tile.numbers)
             for tile in self.reader.tiles(block)
         ]
-        scores, targets, weight, numbers = (np.concatenate(c) for c in zip(*parts, strict=True))
+        scores, targets, weight, numbers = (np.concatenate(c) for c in zip(*tiles, strict=True))
         return scores, targets, weight, self.reader.folds.train(numbers)
 
 
 def _biases(
-    rule: str, fit: ScaledFit, scaled: ScaledKernel, loss: Any, found: Any, shape: Any
+    rule: str, fit: ScaledFit, scaled: ScaledKernel, loss: Any, sets: Any, shape: Any
 ) -> Array:
     """The bias of every column from the scores of its own training rows."""
     reader = Reader(scaled.reading, fit.classes, fit.folds)
-    raw = scaled.raw_weights(found.weights).astype(fit.source.dtype)
+    raw = scaled.raw_weights(sets.weights).astype(fit.source.dtype)
     problem, fold, _ = (a.ravel() for a in np.indices(shape))
     out = np.empty(len(problem))
     for first in range(0, len(out), _BIAS_COLUMNS):
         columns = slice(first, min(first + _BIAS_COLUMNS, len(out)))
-        parts = list(scaled.source.map(_AllScores(reader, raw[:, columns])))
-        scores, targets, weight, train = (np.concatenate(c) for c in zip(*parts, strict=True))
+        blocks = list(scaled.source.map(_AllScores(reader, raw[:, columns])))
+        scores, targets, weight, train = (np.concatenate(c) for c in zip(*blocks, strict=True))
         for position, c in enumerate(range(columns.start, columns.stop)):
             inside = train[:, fold[c]]
             values = np.asarray(scores[inside, position], dtype=np.float64)
             y = targets[inside, problem[c]].astype(np.float64)
             w = weight[inside].astype(np.float64)
-            b = float(found.intercept[c])
+            b = float(sets.intercept[c])
             if rule == "bisect":
-                slope = loss.derivative(found.rho[c] - y * (values + b))
+                slope = loss.derivative(sets.rho[c] - y * (values + b))
                 out[c] = -0.5 * float((w * slope) @ values) / w.sum()
             else:
                 out[c] = error_rate_bias(values, y, w, reference=b).bias

@@ -34,8 +34,10 @@ class Metadata:
 
     def for_scorer(self, rows: IntArray, weight: Array | None) -> dict[str, Any]:
         """Arguments of a scorer for the rows that stand at `rows` in the user's data."""
-        told = {name: _safe_indexing(values, rows) for name, values in self.score.items()}
-        return told if weight is None or not self.weighted else told | {"sample_weight": weight}
+        arguments = {name: _safe_indexing(values, rows) for name, values in self.score.items()}
+        if weight is not None and self.weighted:
+            arguments["sample_weight"] = weight
+        return arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +59,13 @@ class Solved:
     kept: Any
 
 
-def widths_to_try(gammas: Any, own: Callable[[], float | None]) -> list[Any]:
+def widths_to_try(gammas: Any, estimator_width: Callable[[], float | None]) -> list[Any]:
     """The kernel widths that `gammas` stands for; None is the estimator's own.
 
     Parameters
     ----------
     gammas : "auto", None or sequence
-    own : callable
+    estimator_width : callable
         Gives the estimator's own width as a number, None for a kernel without one.
 
     Examples
@@ -77,7 +79,7 @@ def widths_to_try(gammas: Any, own: Callable[[], float | None]) -> list[Any]:
     given = None if automatic else check_widths(gammas)
     if not automatic and given is None:
         return [None]
-    width = own()
+    width = estimator_width()
     if width is None:
         return [None]
     return [factor * width for factor in _FACTORS] if given is None else given
@@ -116,10 +118,12 @@ def cv_results(candidates: list[dict[str, Any]], table: Array) -> dict[str, Any]
      'split1_test_score', 'std_test_score']
     """
     means = table.mean(axis=1)
-    columns = {f"param_{name}": [one[name] for one in candidates] for name in candidates[0]}
     return {
         "params": candidates,
-        **{name: np.array(values) for name, values in columns.items()},
+        **{
+            f"param_{name}": np.array([candidate[name] for candidate in candidates])
+            for name in candidates[0]
+        },
         **{f"split{k}_test_score": scores for k, scores in enumerate(table.T)},
         "mean_test_score": means,
         "std_test_score": table.std(axis=1),

@@ -1,7 +1,7 @@
 """One search for all kernel machines that tune themselves.
 
-A machine says what to try (`_combinations`), how to make one estimator (`_make_estimator`) and
-which of equally good candidates it prefers (`_prefer`). Where scores come from is a strategy of
+A search says which estimator it tunes (`_machine`), what to try (`_combinations`) and which of
+equally good candidates it prefers (`_prefer`). Where scores come from is a strategy of
 rows with one interface: `ExactSearch` slices one Gram matrix per kernel width into folds,
 `MappedSearch` sends all candidates and folds through the same passes over blocks.
 """
@@ -49,18 +49,16 @@ class SearchMixin(CallbackSupportMixin):
     verbose: int
     _check_parameters: Any
     _rows: Any
+    # The estimator that is tuned; it has the parameters of the search that bear the same names.
+    _machine: type[Any]
     _exact_search: type[ExactSearch] = ExactSearch
     _mapped_search: type[MappedSearch] = MappedSearch
 
-    # -- what a machine says ---------------------------------------------------------------
+    # -- what a search says ----------------------------------------------------------------
 
     def _combinations(self, search: Any) -> list[dict[str, Any]]:
         """Parameters to try, without the kernel width."""
         raise AssertionError(f"{type(self).__name__} does not define _combinations")
-
-    def _make_estimator(self, **parameters: Any) -> Any:
-        """An unfitted estimator with these parameters; kernel and width come separately."""
-        raise AssertionError(f"{type(self).__name__} does not define _make_estimator")
 
     def _mapped_candidates(
         self, fit: ScaledFit, scaled: ScaledKernel, combinations: list[dict[str, Any]]
@@ -91,6 +89,12 @@ class SearchMixin(CallbackSupportMixin):
 
     # -- the search ------------------------------------------------------------------------
 
+    def _make_estimator(self, **values: Any) -> Any:
+        """The unfitted machine of one candidate: what it shares with the search, and `values`."""
+        names = self._machine().get_params(deep=False)
+        shared = {name: value for name, value in vars(self).items() if name in names}
+        return self._machine(**(shared | values))
+
     @watched
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Search the grid, then refit on all rows with the best values.
@@ -116,6 +120,11 @@ class SearchMixin(CallbackSupportMixin):
 
     def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
         self._check_parameters()
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                f"scoring={self.scoring!r} is not accepted: expected the name of a scorer or a "
+                "function."
+            )
         metadata = self._metadata(sample_weight, params)
         rows = self._rows(X, y, sample_weight, cv=self.cv, split=metadata.split)
         rows.train(self, metadata)
@@ -130,7 +139,7 @@ class SearchMixin(CallbackSupportMixin):
     def _run(self, search: Any) -> None:
         """Score every combination at every width, choose, refit, and store everything."""
         combinations = self._combinations(search)
-        widths = widths_to_try(self.gammas, search.own_width)
+        widths = widths_to_try(self.gammas, search.estimator_width)
         candidates: list[dict[str, Any]] = []
         tables: list[Array] = []
         best: Solved | None = None
@@ -140,12 +149,12 @@ class SearchMixin(CallbackSupportMixin):
             for width in widths:
                 check_time()
                 with tasks.task("width"):
-                    found: Solved = search.solve(width, combinations, advance)
-                candidates += [{**values, "gamma": found.gamma} for values in combinations]
-                tables.append(found.table)
+                    solved: Solved = search.solve(width, combinations, advance)
+                candidates += [{**values, "gamma": solved.gamma} for values in combinations]
+                tables.append(solved.table)
                 # A Gram matrix is large: of all widths only the best so far is kept.
-                if best is None or _best(found.table) > _best(best.table) + 1e-12:
-                    best = found
+                if best is None or _best(solved.table) > _best(best.table) + 1e-12:
+                    best = solved
                 if tasks.stopped:
                     break
         table = np.vstack(tables)

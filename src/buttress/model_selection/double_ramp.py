@@ -10,11 +10,11 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
-from buttress.classifiers.callbacks import watched
 from buttress.classifiers.double_ramp import DoubleRampClassifier
-from buttress.classifiers.parameters import check_number, check_values
+from buttress.classifiers.parameters import check_values
 from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.scaled_models import DOUBLE_RAMP_PLAIN, refuse_beside
 from buttress.metrics import (
     CostScorer,
     RejectScorer,
@@ -25,7 +25,6 @@ from buttress.metrics import (
 )
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
-from buttress.model_selection._held_out import refuse
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -89,7 +88,9 @@ class DoubleRampClassifierCV(
         ``support_kind_``, ``rejection_rate_``, ``dual_coef_``, ``intercept_``, ``support_``,
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
         ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
-        ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``) are this object's too.
+        ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``, ``approximation_``; with an
+        approximation ``smoothing_width_``, and ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_`` with "fourier") are this object's too.
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.
@@ -116,6 +117,7 @@ class DoubleRampClassifierCV(
     True
     """
 
+    _machine = DoubleRampClassifier
     _centres_rows = True
 
     def __init__(
@@ -183,33 +185,13 @@ class DoubleRampClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @watched
     @promised_risk
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
-    ) -> DoubleRampClassifierCV:
-        """Search the grid, then refit on all rows with the best values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Used in the fits and in the scores of the held-out rows.
-        **params
-            ``groups`` for the splitter; with scikit-learn's metadata routing, whatever the
-            splitter and the scorer ask for.
-
-        Returns
-        -------
-        self
-        """
-        self._train(X, y, sample_weight, **params)
-        return self
+    def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
+        return super()._train(X, y, sample_weight, **params)
 
     def _check_parameters(self) -> None:
-        check_number("d", self.d, "(0, 0.5]")
         check_values("Cs", self.Cs, "(0, inf)")
+        self._make_estimator()._check_parameters()
 
     def _scorer(self) -> Any:
         by_risk = isinstance(self.scoring, str) and self.scoring == "reject_risk"
@@ -221,27 +203,8 @@ class DoubleRampClassifierCV(
         return [{"C": C} for C in check_values("Cs", self.Cs, "(0, inf)")]
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
-        plain = {"fit_intercept": True, "costs": None, "target_coverage": None, "init": "zero"}
-        refuse(self, list(plain.items()))
+        refuse_beside(self, DOUBLE_RAMP_PLAIN)
         return double_ramp_candidates(self, *given)
-
-    def _make_estimator(self, **parameters: Any) -> DoubleRampClassifier:
-        return DoubleRampClassifier(
-            d=self.d,
-            mu=self.mu,
-            costs=self.costs,
-            init=self.init,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            fit_intercept=self.fit_intercept,
-            target_coverage=self.target_coverage,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            cache_size=self.cache_size,
-            random_state=self.random_state,
-            **parameters,
-        )
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
@@ -257,7 +220,7 @@ class DoubleRampClassifierCV(
         weight = search.weight(train)
         scored = search.metadata.for_scorer(data.rows[test], search.weight(test))
         warm: list[Any] = [None] * data.n_problems
-        found = []
+        scores = []
         for values in combinations:
             model = self._make_estimator(**values)
             model._check_parameters()
@@ -272,8 +235,8 @@ class DoubleRampClassifierCV(
                 risk = cost_risk(*given, scorer.costs, labels=data.classes, **scored)
             else:
                 risk = reject_risk(*given, scorer.d, **scored)
-            found.append(-float(np.asarray(risk)))
-        return found
+            scores.append(-float(np.asarray(risk)))
+        return scores
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         # risks are ratios of counts: what differs by rounding only is equal

@@ -13,14 +13,15 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._deadline import OutOfTime, check_time
 from buttress._progress import progress
+from buttress._threads import limited_threads
 from buttress.metrics import Estimate, accepted_accuracy, reject_risk
 from buttress.metrics.scorer import half_gap
 from buttress.model_selection.measures import Measure
+from buttress.model_selection.titles import TITLES
 
 Folds = Sequence[tuple[IntArray, IntArray]]
 Encode = Callable[[IntArray, IntArray], tuple[Any, Any]]
@@ -131,16 +132,30 @@ class Judged:
 _ROW_FIELDS = ("rows", "true", "answers", "rejected", "scores", "fold")
 
 
+@dataclass(frozen=True)
+class Dropping:
+    """Who leaves a comparison before its end: those that can no longer win.
+
+    Attributes
+    ----------
+    measure : Measure
+        What decides.
+    protected : tuple of str
+        Candidates that run to the end whatever they lose.
+    """
+
+    measure: Measure
+    protected: tuple[str, ...] = ()
+
+
 def judge(
     candidates: Mapping[str, Any],
     encode: Encode,
     labels: NDArray[Any],
     folds: Folds,
     *,
-    titles: Mapping[str, str] | None = None,
     flip: Callable[[NDArray[Any], int], NDArray[Any]] | None = None,
-    measure: Measure | None = None,
-    protected: Sequence[str] = (),
+    dropping: Dropping | None = None,
     seed: int = 0,
     jobs: int = -1,
     verbose: int = 0,
@@ -150,7 +165,7 @@ def judge(
     Parameters
     ----------
     candidates : mapping of str to estimator
-        Cloned for every fold.
+        Cloned for every fold. Those of the package have names for people (`titles.TITLES`).
     encode : function of (training rows, test rows)
         Returns both as the models take them; called once per fold, whatever the number of
         models. See `plain_rows` for an array.
@@ -158,14 +173,10 @@ def judge(
         The label of every row.
     folds : sequence of (training rows, test rows)
         Shared by all models.
-    titles : mapping of str to str, optional
-        Names for people.
     flip : function of (training labels, fold number), optional
         Returns the labels to train with; test labels stay as they are.
-    measure : Measure, optional
+    dropping : Dropping, optional
         When given, the models race: after each fold those that can no longer win are dropped.
-    protected : sequence of str
-        Candidates that run to the end.
     seed : int
         The training rows of each fold are shuffled with it: learners of one pass depend on the
         order, and a file may be sorted.
@@ -190,14 +201,14 @@ def judge(
     >>> curved.accuracy > straight.accuracy
     True
     """
-    fits = _Fits(candidates, encode, labels, folds, titles or {}, flip, seed)
+    fits = _Fits(candidates, encode, labels, folds, flip, seed)
     results: dict[str, list[Judged]] = {kind: [] for kind in candidates}
     dropped: dict[str, str] = {}
     # Who is late once may be in time on the rows of another fold, unless it is a race.
-    stopped = dropped if measure is not None else {}
+    stopped = dropped if dropping is not None else {}
     steps = progress("comparing", len(candidates) * len(folds), verbose)
-    with steps as advance, threadpool_limits(limits=1):
-        for place, (kind, result) in enumerate(fits.run(jobs, stopped), start=1):
+    with steps as advance, limited_threads(1):
+        for n_done, (kind, result) in enumerate(fits.run(jobs, stopped), start=1):
             advance(1)
             if kind not in stopped:
                 if result is None:
@@ -205,10 +216,10 @@ def judge(
                     dropped[kind] = f"{LATE} after {done}"
                 else:
                     results[kind].append(result)
-            if measure is not None and place % len(candidates) == 0:
-                dropped |= _hopeless(results, dropped, measure, set(protected), len(folds))
-    found = {kind: together(parts) for kind, parts in results.items() if parts}
-    return [replace(each, dropped=dropped.get(kind, "")) for kind, each in found.items()]
+            if dropping is not None and n_done % len(candidates) == 0:
+                dropped |= _hopeless(results, dropped, dropping, len(folds))
+    judged = {kind: together(parts) for kind, parts in results.items() if parts}
+    return [replace(each, dropped=dropped.get(kind, "")) for kind, each in judged.items()]
 
 
 class _Fits:
@@ -220,13 +231,11 @@ class _Fits:
         encode: Encode,
         labels: NDArray[Any],
         folds: Folds,
-        titles: Mapping[str, str],
         flip: Callable[[NDArray[Any], int], NDArray[Any]] | None,
         seed: int,
     ) -> None:
         self.candidates, self.labels, self.folds = candidates, labels, folds
-        self.titles, self.flip = titles, flip
-        self.encode, self.seed = encode, seed
+        self.flip, self.encode, self.seed = flip, encode, seed
         self._encoded: dict[int, tuple[Any, Any, IntArray]] = {}
         self._encoding = threading.Lock()
 
@@ -240,16 +249,18 @@ class _Fits:
         tasks = [(kind, number) for number in range(len(self.folds)) for kind in self.candidates]
         results: Iterator[tuple[str, Judged | None]]
         if jobs == 1 or len(tasks) == 1:
-            results = (self._one(*task, stopped) for task in tasks)
+            results = (self._judge_fold(*task, stopped) for task in tasks)
         else:
             results = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
-                delayed(self._one)(*task, stopped) for task in tasks
+                delayed(self._judge_fold)(*task, stopped) for task in tasks
             )
         for (_, number), result in zip(tasks, results, strict=True):
             self._encoded.pop(number - 1, None)  # all that needed it are done
             yield result
 
-    def _one(self, kind: str, number: int, stopped: Container[str]) -> tuple[str, Judged | None]:
+    def _judge_fold(
+        self, kind: str, number: int, stopped: Container[str]
+    ) -> tuple[str, Judged | None]:
         if kind in stopped:
             return kind, None
         train, test = self.folds[number]
@@ -263,11 +274,11 @@ class _Fits:
             model = clone(self.candidates[kind]).fit(X_train, targets[order])
         except OutOfTime:
             return kind, None
-        title = self.titles.get(kind, kind)
-        found = answers_of(model, X_test, self.labels[test], kind, title)
+        title = TITLES.get(kind, kind)
+        judged = answers_of(model, X_test, self.labels[test], kind, title)
         seconds = time.perf_counter() - start
         fold = np.full(len(test), number)
-        return kind, replace(found, rows=np.asarray(test), fold=fold, seconds=seconds)
+        return kind, replace(judged, rows=np.asarray(test), fold=fold, seconds=seconds)
 
     def _rows_of(self, number: int) -> tuple[Any, Any, IntArray]:
         """The rows of a fold as the models take them, and the order of those to train with."""
@@ -316,11 +327,11 @@ def _scores(model: Any, X: Any) -> Array:
 def _hopeless(
     results: Mapping[str, list[Judged]],
     dropped: Mapping[str, str],
-    measure: Measure,
-    protected: set[str],
+    dropping: Dropping,
     n_folds: int,
 ) -> dict[str, str]:
     """Candidates that can no longer win, with the sentence that says so."""
+    measure, protected = dropping.measure, dropping.protected
     running = {k: together(parts) for k, parts in results.items() if parts and k not in dropped}
     if not running:
         return {}

@@ -85,7 +85,9 @@ class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
     classes_, dual_coef_, intercept_, intercept_interval_, coef_, support_, support_vectors_, \
 n_support_, kernel_, objective_, duality_gap_, duality_gaps_, kkt_residual_, kkt_residuals_, \
 n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
-        Of the refit at `alpha_`; see `LeakyHockeyStickClassifier`.
+        Of the refit at `alpha_`; see `LeakyHockeyStickClassifier`. With
+        ``approximation="fourier"`` also ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_``.
 
     See Also
     --------
@@ -115,6 +117,7 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     True
     """
 
+    _machine = LeakyHockeyStickClassifier
     _exact_search = ExactLeakySearch
     _mapped_search = MappedLeakySearch
 
@@ -183,29 +186,6 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     def _combinations(self, search: Any) -> list[dict[str, Any]]:
         exponents = check_values("r", self.r, "(1, inf]")
         return [{"alpha": float(a), "r": r} for r in exponents for a in self._alphas()]
-
-    def _make_estimator(self, **parameters: Any) -> LeakyHockeyStickClassifier:
-        return LeakyHockeyStickClassifier(
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            loss=self.loss,
-            fit_intercept=self.fit_intercept,
-            class_weight=self.class_weight,
-            solver=self.solver,
-            approximation=self.approximation,
-            n_components=self.n_components,
-            landmarks=self.landmarks,
-            memory_limit=self.memory_limit,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            random_state=self.random_state,
-            **parameters,
-        )
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """The largest penalty of the best, or within one standard error of it."""

@@ -12,13 +12,21 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import IntArray
 from buttress._deadline import OutOfTime, check_time, finish_within
 from buttress._progress import progress
+from buttress._threads import limited_threads
 from buttress.model_selection.candidates import Request, make_candidate, settled
-from buttress.model_selection.judging import HOPELESS, LATE, Encode, Judged, inner_folds, judge
+from buttress.model_selection.judging import (
+    HOPELESS,
+    LATE,
+    Dropping,
+    Encode,
+    Judged,
+    inner_folds,
+    judge,
+)
 from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import SMALLEST_SAMPLE, Planner
 from buttress.model_selection.titles import TITLES
@@ -70,20 +78,36 @@ class Race:
         return min(finished, key=measure.value).kind
 
 
-def race(
-    kinds: Sequence[str],
-    encode: Encode,
-    labels: NDArray[Any],
-    *,
-    request: Request,
-    measure: Measure,
-    planner: Planner,
-    folds: int = 5,
-    yardstick: bool = True,
-    jobs: int = -1,
-    verbose: int = 0,
-    say: Callable[[str], None] = lambda text: None,
-) -> Race:
+@dataclass(frozen=True, eq=False)
+class RaceRules:
+    """What a race, and the fit of its winner, are asked for.
+
+    Attributes
+    ----------
+    planner : Planner
+        Decides how many rows the time allows, and learns from the searches done; its folds are
+        those of the judgement.
+    measure : Measure
+        What decides.
+    request : Request
+        What is asked of every candidate.
+    yardstick : bool
+        Whether scikit-learn's `SVC` is judged too.
+    jobs, verbose : int
+    say : function of str
+        Told what happens.
+    """
+
+    planner: Planner
+    measure: Measure = field(default_factory=Measure)
+    request: Request = field(default_factory=Request)
+    yardstick: bool = True
+    jobs: int = -1
+    verbose: int = 0
+    say: Callable[[str], None] = lambda text: None
+
+
+def race(kinds: Sequence[str], encode: Encode, labels: NDArray[Any], rules: RaceRules) -> Race:
     """Search every kind on a few rows, then the promising ones on more, as time allows.
 
     Parameters
@@ -94,19 +118,7 @@ def race(
         As in `judge`; with no test rows it encodes a sample to search on.
     labels : array
         The label of every row.
-    request : Request
-        What is asked of every candidate.
-    measure : Measure
-        What decides.
-    planner : Planner
-        Decides how many rows the time allows, and learns from the searches done.
-    folds : int
-        Of the judgement.
-    yardstick : bool
-        Whether scikit-learn's `SVC` is judged too.
-    jobs, verbose : int
-    say : function of str
-        Told who was dropped.
+    rules : RaceRules
 
     Notes
     -----
@@ -116,23 +128,22 @@ def race(
     cross-validation when selecting classifiers is overzealous for most practical applications",
     Expert Systems with Applications 182, 2021). Where the time allows it, every fold is tuned.
     """
-    course = _Course(
-        encode, labels, request, measure, planner, folds, yardstick, jobs, verbose, say
-    )
+    course = _Course(encode, labels, rules)
+    planner = rules.planner
     sizes = planner.samples(kinds)
-    remaining, found = list(kinds), None
+    remaining, standing = list(kinds), None
     for position in range(len(sizes)):
         # Later samples are planned anew: the planner knows the searches by then.
         size = sizes[position] if position == 0 else planner.samples(remaining)[-1]
         last = position == len(sizes) - 1 or size >= len(labels)
-        found = course.stage(remaining, size, last, found)
-        running = {each.kind for each in found.judged if not each.dropped}
+        standing = course.stage(remaining, size, last, standing)
+        running = {each.kind for each in standing.judged if not each.dropped}
         remaining = [kind for kind in remaining if kind in running]
-        if last or found.ended:
+        if last or standing.ended:
             break
-    assert found is not None
-    order = {kind: place for place, kind in enumerate((*kinds, YARDSTICK))}
-    return replace(found, judged=sorted(found.judged, key=lambda each: order[each.kind]))
+    assert standing is not None
+    order = {kind: position for position, kind in enumerate((*kinds, YARDSTICK))}
+    return replace(standing, judged=sorted(standing.judged, key=lambda each: order[each.kind]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +152,7 @@ class _Course:
 
     encode: Encode
     labels: NDArray[Any]
-    request: Request
-    measure: Measure
-    planner: Planner
-    folds: int
-    yardstick: bool
-    jobs: int
-    verbose: int
-    say: Callable[[str], None]
+    rules: RaceRules
 
     def stage(self, kinds: Sequence[str], size: int, last: bool, before: Race | None) -> Race:
         """Search and judge the kinds on a sample, within the time for comparisons.
@@ -157,14 +161,14 @@ class _Course:
         done in time the race ends with the sample before, or is run on the smallest sample, which
         has no limit: some model must come of it.
         """
-        limit = math.inf if size <= SMALLEST_SAMPLE else self.planner.comparing_left()
+        limit = math.inf if size <= SMALLEST_SAMPLE else self.rules.planner.comparing_left()
         with finish_within(limit):
-            found = self._on_sample(kinds, size, last, before)
-        if found is not None:
-            return found
+            standing = self._on_sample(kinds, size, last, before)
+        if standing is not None:
+            return standing
         if before is not None:
             told = f"no comparison on {size} rows was done in time: that on fewer rows stands"
-            self.say(told)
+            self.rules.say(told)
             return replace(before, notes=[*before.notes, told], ended=True)
         return replace(self.stage(kinds, SMALLEST_SAMPLE, True, None), ended=True)
 
@@ -172,8 +176,10 @@ class _Course:
         self, kinds: Sequence[str], size: int, last: bool, before: Race | None
     ) -> Race | None:
         """The race after one more sample; None if nobody was done in time."""
-        rows = sample_rows(self.labels, size, self.request.seed)
-        asked = replace(self.request, folds=inner_folds(self.labels[rows], self.request.folds))
+        rows = sample_rows(self.labels, size, self.rules.request.seed)
+        asked = replace(
+            self.rules.request, folds=inner_folds(self.labels[rows], self.rules.request.folds)
+        )
         known = Race([], {}, rows, {}, False) if before is None else before
         new = self._search(kinds, rows, asked)
         searches = known.searches | new
@@ -183,12 +189,12 @@ class _Course:
             return None
         # A fold is not tuned anew where there was no time to tune once; how long that takes is
         # known now.
-        nested = last and len(new) == len(able) and self.planner.tunes_in_folds(kinds, size)
+        nested = last and len(new) == len(able) and self.rules.planner.tunes_in_folds(kinds, size)
         judged = self._judge(able, rows, nested, asked)
         finished = [each for each in judged if each.kind != YARDSTICK and not each.dropped]
         if not finished:
             return None
-        best = min(finished, key=self.measure.value)
+        best = min(finished, key=self.rules.measure.value)
         seen = {each.kind: self._marked(each, best, len(rows), last) for each in judged}
         late = {
             each.kind: replace(each, dropped=f"{LATE} on {len(rows)} rows")
@@ -207,7 +213,7 @@ class _Course:
             if kind != YARDSTICK and each.dropped and (not last or each.dropped.startswith(LATE))
         ]
         for text in told:
-            self.say(text)
+            self.rules.say(text)
         every = {each.kind: each for each in known.judged} | late | seen
         notes = [*known.notes, *told]
         return Race(list(every.values()), searches, rows, searched_on, nested, notes)
@@ -216,14 +222,14 @@ class _Course:
         """The judgement, marked as dropped where the candidate is not worth another sample."""
         if last or each is best or each.kind == YARDSTICK or each.dropped.startswith(LATE):
             return each
-        hopeless = each.dropped or self.measure.worse(each, best) > HOPELESS
+        hopeless = each.dropped or self.rules.measure.worse(each, best) > HOPELESS
         return replace(each, dropped=f"dropped after {n_rows} rows") if hopeless else each
 
     def _note(self, each: Judged, best: Judged) -> str:
         """The sentence on a candidate that is out of the race."""
-        losses = [100 * self.measure.value(one) for one in (each, best)]
+        losses = [100 * self.rules.measure.value(judged) for judged in (each, best)]
         return (
-            f"{TITLES[each.kind]} {each.dropped}: {self.measure.title} {losses[0]:.1f} % "
+            f"{TITLES[each.kind]} {each.dropped}: {self.rules.measure.title} {losses[0]:.1f} % "
             f"against {losses[1]:.1f} % of {best.title}"
         )
 
@@ -231,7 +237,7 @@ class _Course:
         """Fit the search of every kind to the rows, the longest first; those done in time."""
         X, _ = self.encode(rows, rows[:0])
         y = self.labels[rows]
-        planner = self.planner
+        planner = self.rules.planner
         # A learner of one pass must not see a sorted file in its order.
         order = np.random.default_rng(request.seed).permutation(len(rows))
 
@@ -248,23 +254,25 @@ class _Course:
                 fitted.set_params(n_jobs=None)  # of the search, not of the model that is saved
             return kind, fitted, time.perf_counter() - start
 
-        found = {}
-        with progress(f"searching, {len(rows)} rows", len(kinds), self.verbose) as advance:
+        searches = {}
+        with progress(f"searching, {len(rows)} rows", len(kinds), self.rules.verbose) as advance:
             for kind, fitted, seconds in _in_threads(
-                run, planner.longest_first(kinds, len(rows)), self.jobs
+                run, planner.longest_first(kinds, len(rows)), self.rules.jobs
             ):
                 if fitted is not None:
-                    found[kind] = fitted
+                    searches[kind] = fitted
                     planner.observe(kind, len(rows), seconds)
                 advance(1)
-        return {kind: found[kind] for kind in kinds if kind in found}
+        return {kind: searches[kind] for kind in kinds if kind in searches}
 
     def _judge(
         self, searches: Mapping[str, Any], rows: IntArray, nested: bool, request: Request
     ) -> list[Judged]:
         """Judge the searches' choices on folds of the rows, each fold tuned anew when `nested`."""
         labels = self.labels
-        splitter = StratifiedKFold(self.folds, shuffle=True, random_state=request.seed)
+        splitter = StratifiedKFold(
+            self.rules.planner.folds, shuffle=True, random_state=request.seed
+        )
         pairs = [
             (rows[train], rows[test]) for train, test in splitter.split(rows[:, None], labels[rows])
         ]
@@ -277,23 +285,19 @@ class _Course:
         if "reject" in candidates and request.target_coverage is not None:
             chosen = settled(searches["reject"])
             candidates["reject"] = chosen.set_params(target_coverage=request.target_coverage)
-        protected = []
-        if self.yardstick:
+        protected = tuple(searches) if len(searches) == 1 else ()
+        if self.rules.yardstick:
             candidates[YARDSTICK] = make_candidate(YARDSTICK, request)
-            protected = [YARDSTICK]
-        if len(searches) == 1:
-            protected += list(searches)
+            protected = (YARDSTICK, *protected)
         return judge(
             candidates,
             self.encode,
             labels,
             pairs,
-            titles=TITLES,
-            measure=self.measure,
-            protected=protected,
+            dropping=Dropping(self.rules.measure, protected),
             seed=request.seed,
-            jobs=self.jobs,
-            verbose=self.verbose,
+            jobs=self.rules.jobs,
+            verbose=self.rules.verbose,
         )
 
 
@@ -307,7 +311,7 @@ def sample_rows(labels: NDArray[Any], size: int, seed: int) -> IntArray:
 
 
 def _in_threads(run: Any, tasks: Sequence[Any], jobs: int) -> Any:
-    with threadpool_limits(limits=1):
+    with limited_threads(1):
         if jobs == 1 or len(tasks) == 1:
             yield from (run(task) for task in tasks)
             return

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from buttress._arrays import Array
 from buttress._documented import DocumentedMixin
 from buttress.classifiers import RampClassifier
-from buttress.classifiers.base import all_or_nothing
+from buttress.classifiers.base import fitted_afresh
 from buttress.classifiers.kernel_source import gram_matrix
 from buttress.classifiers.parameters import (
     check_common,
@@ -156,7 +156,7 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
         tags.input_tags.positive_only = inner.input_tags.positive_only
         return tags
 
-    @all_or_nothing
+    @fitted_afresh
     def fit(self, X: Any, y: Any) -> RademacherSelector:
         """Score every candidate, and keep the best, fitted on all rows.
 
@@ -213,7 +213,6 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
         self.best_estimator_ = clone(base).set_params(**winner).fit(X, y)
         self.classes_ = self.best_estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self

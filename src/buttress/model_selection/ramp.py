@@ -16,7 +16,6 @@ from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.training import TrainingSet
-from buttress.kernels import CHECKED_GRAM
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
@@ -89,7 +88,9 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``n_support_``,
         ``coef_``, ``kernel_``, ``objective_``, ``objective_path_``, ``kkt_residual_``,
         ``kkt_residuals_``, ``duality_gap_``, ``n_iter_``, ``solver_``, ``ball_active_``,
-        ``classes_``) are this object's too.
+        ``classes_``, ``approximation_``; with an approximation ``smoothing_width_``, and
+        ``random_weights_``, ``random_phase_`` and ``feature_coef_`` with "fourier") are this
+        object's too.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -130,6 +131,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     True
     """
 
+    _machine = RampClassifier
     _centres_rows = True
 
     def __init__(
@@ -215,20 +217,6 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         margins = check_values("ss", self.ss, "[-inf, 0]")
         return [{"C": C, "s": s} for C in penalties for s in margins]
 
-    def _make_estimator(self, **parameters: Any) -> RampClassifier:
-        return RampClassifier(
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            cache_size=self.cache_size,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            **parameters,
-        )
-
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
     ) -> list[float]:
@@ -250,10 +238,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                 for k, values in enumerate(combinations):
                     if values["C"] != C:
                         continue
-                    found = svm
+                    solution = svm
                     if values["s"] != -np.inf:
-                        found = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
-                    coefs[p, k], biases[p, k] = found.c, found.b
+                        solution = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
+                    coefs[p, k], biases[p, k] = solution.c, solution.b
         return search.expansion_scores(outer, fold, combinations, coefs, biases)
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
@@ -286,10 +274,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
     def _refit_data(self, search: ExactSearch, K: Array, values: dict[str, Any]) -> TrainingSet:
         data = search.data
         scores = self._held_out(search, data, K, values)
-        found = class_noise(scores, data.codes, data.weight)
+        noise = class_noise(scores, data.codes, data.weight)
         names = data.classes.tolist()
         use = self.class_noise == "auto" and self.class_weight is None
-        factors = found.factors if use else np.ones(len(names))
+        factors = noise.factors if use else np.ones(len(names))
         if not (factors == 1.0).all():
             weighted = replace(data, weight=data.weights * factors[data.codes])
             again = self._held_out(search, weighted, K, values)
@@ -297,7 +285,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                 data = weighted
             else:
                 factors = np.ones(len(names))
-        self.noise_rates_ = dict(zip(names, found.rates.tolist(), strict=True))
+        self.noise_rates_ = dict(zip(names, noise.rates.tolist(), strict=True))
         self.noise_weights_ = dict(zip(names, factors.tolist(), strict=True))
         return data
 
@@ -319,9 +307,9 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         """Scores that the chosen candidate gives to rows it was not trained on."""
         scores = np.zeros((len(search.labels), data.n_problems))
         for train, test in search.folds:
-            model = self._make_estimator(**values).set_params(**CHECKED_GRAM)
+            inner, outer = fold_kernels(K, (train, test))
             weight = None if data.weight is None else data.weight[train]
-            model.fit(K[np.ix_(train, train)], search.labels[train], sample_weight=weight)
-            part = model.decision_function(K[np.ix_(test, train)])
-            scores[test] = part.reshape(len(part), -1)
+            model = search.on_gram(values).fit(inner, search.labels[train], sample_weight=weight)
+            fold_scores = model.decision_function(outer)
+            scores[test] = fold_scores.reshape(len(fold_scores), -1)
         return scores

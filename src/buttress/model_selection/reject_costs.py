@@ -21,7 +21,7 @@ from buttress.classifiers.parameters import check_number
 from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.training import TrainingSet, with_class_weight
 from buttress.metrics.scorer import answers
-from buttress.model_selection._folds import Fold, classification_folds
+from buttress.model_selection._folds import Fold, classification_folds, fold_kernels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 Answers = list[tuple[NDArray[Any], BoolArray]]
@@ -105,10 +105,10 @@ def _fold_counts(job: Any, fold: Fold, y: NDArray[Any], weight: Array | None) ->
     """Errors, rejections and rows of one fold, one column per cost."""
     train, test = fold
     w = np.ones(len(test)) if weight is None else weight[test]
-    found = job.answers(train, test)
-    errors = [float(w @ ((label != y[test]) & ~rejected)) for label, rejected in found]
-    rejections = [float(w @ rejected) for _, rejected in found]
-    return np.array([errors, rejections, np.full(len(found), w.sum())])
+    answered = job.answers(train, test)
+    errors = [float(w @ ((label != y[test]) & ~rejected)) for label, rejected in answered]
+    rejections = [float(w @ rejected) for _, rejected in answered]
+    return np.array([errors, rejections, np.full(len(answered), w.sum())])
 
 
 def _summary(costs: list[float], errors: Array, rejected: Array, rows: Array) -> Bunch:
@@ -154,19 +154,19 @@ class _SharedKernel:
         if self.weight is not None:
             train = train[self.weight[train] > 0]
         factors = self._weights(train)
-        K = KernelMatrix(self.K[np.ix_(train, train)])
-        outside = self.K[np.ix_(test, train)]
+        inner, outside = fold_kernels(self.K, (train, test))
+        K = KernelMatrix(inner)
         targets = data.targets[train].T
         warm: list[Any] = [None] * len(targets)
-        found: Answers = [None] * len(self.costs)  # type: ignore[list-item]
+        by_cost: Answers = [None] * len(self.costs)  # type: ignore[list-item]
         for k in np.argsort(self.costs):
             model = self.estimators[k]
             warm = [
                 model._solve(K, target, factors, model._tolerance(data), start)
                 for target, start in zip(targets, warm, strict=True)
             ]
-            found[k] = model._answers(warm, data.classes, outside)
-        return found
+            by_cost[k] = model._answers(warm, data.classes, outside)
+        return by_cost
 
     def _weights(self, train: Any) -> Array | None:
         if self.weight is None and self.estimators[0].class_weight is None:
@@ -192,15 +192,15 @@ class _Refits:
         X_test, _ = _safe_split(self.estimator, self.X, self.y, test, train)
         options = {} if self.weight is None else {"sample_weight": self.weight[train]}
         once = isinstance(self.estimator, ChowRejector) and self.estimator.target_coverage is None
-        found: Answers = []
+        by_cost: Answers = []
         model = None
         for d in self.costs:
             if model is None or not once:
                 model = clone(self.estimator).set_params(**{self.name: d})
                 model.fit(X_train, y_train, **options)
             model.set_params(**{self.name: d})
-            found.append(answers(model, X_test))
-        return found
+            by_cost.append(answers(model, X_test))
+        return by_cost
 
 
 def _cost_parameter(estimator: Any) -> str:

@@ -33,7 +33,7 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
     estimators : "auto", classifier or list of classifiers, default="auto"
         The witnesses: anything of scikit-learn's kind with ``decision_function`` or
         ``predict_proba``, pipelines included. "auto" is an average of kernel machines and one of
-        extra-trees forests, for numeric features.
+        extra-trees and random forests, for numeric features.
     cv : int, splitter or iterable of index pairs, default=5
         Folds of the cross-fit. With a number and no groups the default witnesses hold out every
         row alone (kernel machines) or by bag (forests), which is exact and cheaper.

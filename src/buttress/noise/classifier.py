@@ -19,14 +19,10 @@ from buttress._frames import collected, is_frame, validate_data
 from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
 from buttress.classifiers.parameters import check_common, check_number
 from buttress.classifiers.reject import RejectMixin
+from buttress.noise.core.belief import believed
 from buttress.noise.core.crossfit import check_folds, check_repeats, kept_folds, rows_of
 from buttress.noise.core.estimate import check_weight
-from buttress.noise.core.fitting import (
-    DEFAULT_PRIOR,
-    FEWEST_ROWS,
-    estimate_label_noise,
-    with_trust_in_labels,
-)
+from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
 from buttress.noise.core.suspects import LabelSuspects, judge_labels
 from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
@@ -65,7 +61,7 @@ class NoiseAwareClassifier(
     noise_ : LabelNoise
         Rates with intervals and the curve.
     belief_ : LabelNoise
-        What probabilities come from: `noise_`, averaged with a curve under which all labels are
+        What probabilities come from: `noise_`, averaged with models under which all labels are
         right (see Notes).
     suspects_ : LabelSuspects
         The training rows whose labels are probably wrong.
@@ -81,9 +77,11 @@ class NoiseAwareClassifier(
     ``predict_proba`` is P(true class), not P(given label): under noise that is not the same in all
     classes the two have different boundaries. `score` still compares with the labels it is given;
     see `clean_score` for an estimate on true ones. Labels alone do not tell wrong labels from
-    classes that overlap everywhere, so noise that spares no class and labels that are all right are
-    held for equally likely, and probabilities are averaged over both; rates and `suspects_` assume
-    noise.
+    classes that overlap everywhere. Probabilities are therefore averaged over three models, equally
+    likely beforehand: all labels are right and the curve goes from 0 to 1; they are right and it
+    ends short of 0 and 1, by overlap; it ends short by wrong labels. The labels weigh the first
+    against the others, and of these the last is the less likely the shorter the curve ends. Rates
+    and `suspects_` assume noise.
 
     An integer weight equals that many copies of a row: the default witnesses merge equal rows with
     equal labels, so copies are held out together.
@@ -183,7 +181,7 @@ class NoiseAwareClassifier(
         )
         with tasks.task("noise model"):
             self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
-        self.belief_ = with_trust_in_labels(self.noise_, fits.scores, labels[used], weight)
+        self.belief_ = believed(self.noise_, fits.scores, labels[used], weight)
         self.estimators_ = fits.models
         self.classes_ = classes
         found = judge_labels(fits.scores, labels[used], self.noise_, fdr=self.fdr, rows=X)

@@ -68,11 +68,11 @@ def foreign_part(onnx: Any, model: Any, method: str, float_type: int, prefix: st
         ) from None
     # both parts name their values as they like; a prefix keeps them apart
     graph = onnx.compose.add_prefix_graph(proto.graph, f"{prefix}_")
-    place = 0 if method == "transform" else 1
+    result = 0 if method == "transform" else 1
     two = method == "decision_function" and len(model.classes_) == 2
     return ForeignPart(
         graph.input[0].name,
-        graph.output[place].name,
+        graph.output[result].name,
         list(graph.node),
         list(graph.initializer),
         two,

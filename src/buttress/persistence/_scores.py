@@ -191,7 +191,7 @@ def _witness(builder: Builder, model: Any, rows: str) -> str:
 
 
 def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) -> str:
-    """Mean over draws of softmax(slopes x standardised scores + intercepts)."""
+    """Mean over draws of softmax(slopes x standardised scores + intercepts) x overlap."""
     k, n_witnesses = len(noise.classes), len(values)
     columns = 1 if k == 2 else k
     table = builder.joined(values) if n_witnesses > 1 else values[0]
@@ -200,10 +200,14 @@ def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) 
     draws = noise.coefficient_draws
     m = len(draws)
     slopes = draws[:, :n_witnesses]
+    overlap = noise.overlap_draws
+    overlap = np.repeat(np.eye(k)[None], m, axis=0) if overlap is None else overlap
     if k == 2:
         curve = builder.affine(table, slopes, draws[:, n_witnesses])
-        share = np.full((1, m), 1.0 / m)
-        positive = builder.affine(builder.function("sigmoid", curve), share, np.zeros(1))
+        share = (overlap[:, 1, 1] - overlap[:, 0, 1])[None] / m
+        positive = builder.affine(
+            builder.function("sigmoid", curve), share, overlap[:, 0, 1].mean(keepdims=True)
+        )
         return builder.affine(positive, np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]))
     # column (m, j) is slope_m . (z_j - z_0) + intercept_mj; class 0 has zeros
     weights = np.zeros((m, k, n_witnesses, k))
@@ -213,7 +217,7 @@ def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) 
         weights[:, j, :, 0] = -slopes
         offsets[:, j] = draws[:, n_witnesses + j - 1]
     curve = builder.affine(table, weights.reshape(m * k, n_witnesses * k), offsets.ravel())
-    mean = np.tile(np.eye(k), m) / m
+    mean = overlap.transpose(2, 0, 1).reshape(k, m * k) / m
     return builder.affine(builder.softmax(curve, k), mean, np.zeros(k))
 
 

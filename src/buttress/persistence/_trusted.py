@@ -4,7 +4,7 @@ skops trusts NumPy arrays and most of scikit-learn's estimators. Added here are 
 this library (those that packages list themselves, see `buttress._lazy`, and the few named below),
 the support vectors of models fitted on sparse rows, and what is left of scikit-learn: every class
 that is defined there (trees, neighbours, kernels, losses, splitters), the functions of its
-metrics, and those that score features. No function of a user is in the list: a model with a
+metrics, and those that score or pool features. No function of a user is in the list: a model with a
 callable kernel cannot be saved.
 
 A user's own classifier on this library's base, and a learner's rule, are trusted once the program
@@ -73,6 +73,8 @@ _OWN = frozenset(
 _OTHERS = frozenset(
     {
         "numpy.dtype",
+        # how features are pooled, which an agglomeration of them carries
+        *(f"numpy.{name}" for name in ("mean", "median", "max", "min", "sum")),
         "scipy.interpolate._bsplines.BSpline",
         "scipy._lib.array_api_compat.numpy._aliases.asarray",  # which a BSpline carries
         "scipy.sparse._csr.csr_array",
@@ -115,9 +117,9 @@ def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     False
     """
     named = list(named)
-    own = set(_LISTED.values())
+    homes = set(_LISTED.values())
     for module in {name.rpartition(".")[0] for name in named}:
-        if module in own:  # where a listed learner is defined, its rule may be too
+        if module in homes:  # where a listed learner is defined, its rule may be too
             import_module(module)
     learned = {name for name in named if _is_of_scikit_learn(name)}
     return (

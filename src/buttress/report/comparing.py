@@ -59,12 +59,12 @@ def estimates_section(
     }
     return Comparison(
         measure=measure.title,
-        names=[each.title for each in judged],
+        names=[_shown(each) for each in judged],
         values=[loss.value for loss in losses],
         lows=[loss.low for loss in losses],
         highs=[loss.high for loss in losses],
         extra=extra,
-        chosen=next(each.title for each in judged if each.kind == chosen),
+        chosen=next(_shown(each) for each in judged if each.kind == chosen),
         badge=badge,
         how=how,
         meaning=measure.meaning,
@@ -74,6 +74,11 @@ def estimates_section(
             "seconds": "fitting and answering, summed over all fits",
         },
     )
+
+
+def _shown(judged: Judged) -> str:
+    """The model's name, marked where it was not judged to the end."""
+    return f"{judged.title} (dropped)" if judged.dropped else judged.title
 
 
 def path_section(search: Any) -> RegularizationPath:

@@ -17,9 +17,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from buttress._arrays import Array, BoolArray
+from buttress._threads import limited_threads
 from buttress.datasets import flip_labels
 from buttress.metrics import Estimate
 from buttress.model_selection import Judged, Measure
@@ -28,7 +28,7 @@ from buttress.model_selection.titles import TITLES
 from buttress.noise import NoiseAwareClassifier
 from buttress.report.comparing import estimates_section
 from buttress.report.environment import versions
-from buttress.report.fitted import class_table
+from buttress.report.fitted import class_table, left_by_itself
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.sections import Coverage, Report, Suspects
@@ -175,7 +175,7 @@ def run_demonstration(
         Told of every split that is done.
     """
     runs = []
-    with threadpool_limits(limits=1):
+    with limited_threads(1):
         for run in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
             delayed(_run_split)(seed) for seed in seeds
         ):
@@ -308,16 +308,18 @@ def demonstration_report(
             f"Mean over {len(seeds)} random halves of the data: fitted to {len(split.y_train)} "
             f"rows with wrong labels, judged on the {len(split.y_test)} others with right ones. "
             "Intervals are corrected for the overlap of the halves (Nadeau and Bengio). Seconds "
-            f"are processor time of all {len(seeds)} fits.",
+            f"are processor time of all {len(seeds)} fits; the model that may abstain is the "
+            "noise-aware one with a threshold, and is not fitted again.",
             badge="smallest",
         ),
-        classes=class_table(first),
+        classes=replace(class_table(first), where="the test rows of the first half"),
         coverage=Coverage.from_answers(
             split.y_test,
             first.answers,
             first.confidence,
             D,
-            f"Answers and confidences of {first.title} on the test rows of the first half.",
+            f"Answers and confidences of {first.title} on the test rows of the first half."
+            f"{left_by_itself(first)}",
         ),
         suspects=suspects,
         picture=picture(model, train, model.encode(train), split.y_train, flagged),

@@ -17,6 +17,7 @@ from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request, make_candidate
 from buttress.model_selection.racing import Race
 from buttress.model_selection.titles import TITLES
+from buttress.noise import CleanScore
 from buttress.report.card import Answered, card_sections
 from buttress.report.comparing import comparison_section, path_section
 from buttress.report.environment import versions
@@ -42,6 +43,7 @@ def fit_report(
     measure: Measure,
     request: Request,
     folds: int,
+    on_true_labels: CleanScore | None,
 ) -> Report:
     """The report of ``buttress fit``; it reuses the searches of the race.
 
@@ -58,6 +60,8 @@ def fit_report(
     request : Request
         What was asked of the candidates.
     folds : int
+    on_true_labels : CleanScore or None
+        What the held-out answers say of true labels, if they can.
     """
     found, judged = chosen.race, chosen.judged
     rows = found.rows
@@ -77,19 +81,21 @@ def fit_report(
         title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
             *_summary(chosen, measure, len(labels)),
-            f"{len(suspects.rows)} of the {len(rows)} labels looked at seem wrong.",
+            f"{len(suspects.rows) or 'None'} of the {len(rows)} labels looked at "
+            f"{'stands' if len(suspects.rows) < 2 else 'stand'} out as wrong.",
         ],
         health=data_health(table, labels),
         comparison=comparison_section(found.judged, measure, chosen.kind, how),
         classes=class_table(judged),
-        truth=true_labels_section(judged, measure),
+        truth=true_labels_section(judged, measure, on_true_labels),
         path=path_section(found.searches["leaky"]) if "leaky" in found.searches else None,
         coverage=Coverage.from_answers(
             judged.true,
             judged.answers,
             judged.confidence,
             measure.d,
-            f"Answers and confidences of {judged.title} on rows it had not seen.",
+            f"Answers and confidences of {judged.title} on rows it had not seen."
+            f"{left_by_itself(judged)}",
         ),
         refusals=refusals_section(
             judged, table, chosen.model.encode(table.take(judged.rows)), measure
@@ -148,7 +154,12 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
         else "The parameters were chosen once on all rows compared, which flatters the models that "
         "have some to choose a little (plain SVC has none)."
     )
-    dropped = [f"{each.title} was {each.dropped}." for each in found.judged if each.dropped]
+    reasons = dict.fromkeys(each.dropped for each in found.judged if each.dropped)
+    dropped = [
+        f"{reason[0].upper()}{reason[1:]}, with intervals of the rows judged until then: "
+        f"{', '.join(each.title for each in found.judged if each.dropped == reason)}."
+        for reason in reasons
+    ]
     return " ".join(
         [
             f"Each row{sample} was judged by a model that had not seen it ({folds} folds, the "
@@ -156,6 +167,16 @@ def how_compared(found: Race, folds: int, n_rows: int) -> str:
             tuned,
             *dropped,
         ]
+    )
+
+
+def left_by_itself(judged: Judged) -> str:
+    """How a model that abstains did so, beside what its confidences allow in hindsight."""
+    if not judged.rejected.any():
+        return ""
+    return (
+        f" The model itself, which chose its rows without these labels, left "
+        f"{int(judged.rejected.sum())} of {len(judged.rejected)} unanswered."
     )
 
 

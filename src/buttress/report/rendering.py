@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,12 +51,14 @@ def render(report: Report) -> str:
     )
     environment.globals.update(charts=charts, N_COLOURS=charts.N_COLOURS)
     environment.filters["percent"] = _percent
-    return environment.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         report=report,
         data=_script_data(report),
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+    # No line ends between a number and its sign.
+    return re.sub(r"(?<=[0-9]) %", "\u00a0%", page)
 
 
 def _percent(value: float, digits: int = 1) -> str:

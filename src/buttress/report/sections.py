@@ -132,6 +132,8 @@ class ClassTable:
         Share of right ones among the answers that name the class; NaN where there are none.
     model : str
         Whose answers these are.
+    where : str
+        What rows these are.
     """
 
     names: Sequence[str]
@@ -141,6 +143,7 @@ class ClassTable:
     rejected: Sequence[int]
     precision: Sequence[float]
     model: str
+    where: str = "rows it had not seen"
 
     @property
     def recall(self) -> list[float]:

@@ -42,6 +42,17 @@ def suspects_section(
     flagged[listed] = True
     surely = set(found.selected.tolist())
     rate = found.noise_rate
+    shares = (
+        f"About {100 * rate:.0f} % of all labels seem wrong "
+        f"({100 * rate.low:.0f} to {100 * rate.high:.0f} %)"
+    )
+    meaning = (
+        f"{shares}; the rows that most likely are come first. Chance wrong is the probability that "
+        f"the label is wrong, score its log-odds. {len(surely)} of the rows are nearly sure: among "
+        f"those about {100 * found.asked:.0f} % false alarms are allowed."
+        if len(listed)
+        else f"{shares}, but no row stands out enough to be named."
+    )
     section = Suspects(
         columns=["row", "label", "suggested", "chance wrong", "score", "nearly sure"],
         rows=[
@@ -56,10 +67,6 @@ def suspects_section(
             for position in listed.tolist()
         ],
         n_rows=len(rows),
-        how=f"Each row was judged by {who} that had not seen it. About {100 * rate:.0f} % of all "
-        f"labels seem wrong ({100 * rate.low:.0f} to {100 * rate.high:.0f} %); the rows that most "
-        "likely are come first. Chance wrong is the probability that the label is wrong, score "
-        f"its log-odds. {len(surely)} of the rows are nearly sure: among those about "
-        f"{100 * found.asked:.0f} % false alarms are allowed.",
+        how=f"Each row was judged by {who} that had not seen it. {meaning}",
     )
     return section, flagged

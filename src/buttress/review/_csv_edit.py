@@ -11,6 +11,7 @@ from typing import IO
 
 from buttress._files import replacing
 from buttress.tables.grammar import csv_rows, delimiter_of
+from buttress.tables.other_files import NOT_UTF8, other_kind
 from buttress.tables.table import TableError
 
 _QUOTE = '"'
@@ -39,7 +40,7 @@ def write_csv_with_labels(
     fields of its row stay.
     """
     text = _text(source)
-    delimiter = delimiter_of(text.split("\n", 1)[0])
+    delimiter = _delimiter(text)
     parts, row, column = [], -1, -1
     for raw, record in _records(source):
         if record and column < 0:
@@ -108,12 +109,15 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
             taken.append(line)
             yield line.removeprefix("\ufeff") if first else line
 
-    reader = csv_rows(lines(), delimiter_of(text.split("\n", 1)[0]))
+    reader = csv_rows(lines(), _delimiter(text))
     try:
         for fields in reader:
             raw = "".join(taken)
             taken.clear()
             record = [value.strip() for value in fields]
+            if width != 1 and record in ([""], []):
+                yield raw, []  # a line of blanks is a blank line, as it is for the other readers
+                continue
             if width and record and len(record) != width:
                 raise TableError(
                     f"{path}, line {reader.line_num}: {len(record)} fields, the header has {width}"
@@ -126,6 +130,12 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
         raise TableError(f"{path}: the file is empty")
 
 
+def _delimiter(text: str) -> str:
+    """The delimiter of the header, which blank lines may stand before."""
+    lines = io.StringIO(text, newline="")
+    return delimiter_of(next((line for line in lines if line.strip("\ufeff \t\r\n")), ""))
+
+
 def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
@@ -133,6 +143,6 @@ def _text(path: Path) -> str:
             data = gzip.decompress(data)
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise TableError(f"{path}: not a text file in UTF-8") from None
+        raise TableError(f"{path}: {other_kind(path) or NOT_UTF8}") from None
     except (EOFError, gzip.BadGzipFile):
         raise TableError(f"{path}: the compressed file is damaged") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -182,6 +183,7 @@ class SuspectRoom:
         self._lock = threading.Lock()
         self._refit: threading.Thread | None = None
         self._failed = ""
+        self._closed = False
         self.evidence = Evidence(table, self._current(), features)
         if store.counts()["open"] == 0 and not store.decisions():
             self._fill(judge(labels))
@@ -261,13 +263,26 @@ class SuspectRoom:
             if self._refit is not None and self._refit.is_alive():
                 return
             self._seen = version
-            self._refit = threading.Thread(target=self._rank_again, daemon=True)
+            self._refit = threading.Thread(target=self._refit_quietly, daemon=True)
             self._refit.start()
+
+    def close(self) -> None:
+        """Close the store; a refit that is under way is not waited for, and is lost."""
+        self._closed = True
+        self.store.close()
 
     def wait(self) -> None:
         """Wait for the refit in the background, if there is one."""
         if self._refit is not None:
             self._refit.join()
+
+    def _refit_quietly(self) -> None:
+        """Rank again; a store that was closed meanwhile ends it without a word."""
+        try:
+            self._rank_again()
+        except sqlite3.ProgrammingError:
+            if not self._closed:
+                raise
 
     def _rank_again(self) -> None:
         labels = self._current()

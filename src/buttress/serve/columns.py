@@ -81,41 +81,41 @@ class Columns:
 
     def encode(self, rows: Rows) -> Array:
         """The matrix of some rows; what does not fit is named."""
-        place = self._layouts.get(rows.names) or self._layout(rows.names)
+        position = self._layouts.get(rows.names) or self._layout(rows.names)
         parts = []
         if self.numeric:
-            parts.append(self._numbers(rows, [place[name] for name in self.numeric]))
+            parts.append(self._numbers(rows, [position[name] for name in self.numeric]))
         for name, codes in self._codes.items():
-            parts.append(self._one_hot(rows, name, place[name], codes))
+            parts.append(self._one_hot(rows, name, position[name], codes))
         for name, derive in self.derived.items():
-            parts.append(self._derived(rows, name, place[name], derive))
+            parts.append(self._derived(rows, name, position[name], derive))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
         """Where the model's columns stand in the rows of a request."""
-        place = {name: index for index, name in enumerate(names)}
-        absent = [name for name in self.names if name not in place]
+        position = {name: index for index, name in enumerate(names)}
+        absent = [name for name in self.names if name not in position]
         if absent:
             raise RequestError(f"the column {listed(absent, 3)} of the model is missing")
         extra = [name for name in names if name not in self._known and name != self.target]
         if extra and not self.lenient:
             raise RequestError(f"the model has no column {listed(extra, 3)}")
         if len(self._layouts) < 64:  # clients have few; an attacker may have many
-            self._layouts[names] = place
-        return place
+            self._layouts[names] = position
+        return position
 
-    def _numbers(self, rows: Rows, places: list[int]) -> Array:
+    def _numbers(self, rows: Rows, positions: list[int]) -> Array:
         table: Sequence[Sequence[Any]] = rows.values
         if rows.form == "csv":
-            table = [self._parsed(row, number, places) for number, row in enumerate(table, 1)]
-        elif places != list(range(len(rows.names))):
-            table = list(map(picker(places), table))
+            table = [self._parsed(row, number, positions) for number, row in enumerate(table, 1)]
+        elif positions != list(range(len(rows.names))):
+            table = list(map(picker(positions), table))
         kinds = set(map(type, chain.from_iterable(table)))
         try:
             if kinds <= _NUMBERS:
-                size = len(table) * len(places)
+                size = len(table) * len(positions)
                 flat = np.fromiter(chain.from_iterable(table), np.float64, size)
-                matrix: Array = flat.reshape(len(table), len(places))
+                matrix: Array = flat.reshape(len(table), len(positions))
             else:
                 self._check_number(table)
                 matrix = np.array(table, dtype=np.float64)
@@ -128,16 +128,18 @@ class Columns:
             return np.asarray((matrix - self.mean) / self.scale)
         return matrix
 
-    def _parsed(self, row: Sequence[Any], number: int, places: list[int]) -> list[Any]:
+    def _parsed(self, row: Sequence[Any], number: int, positions: list[int]) -> list[Any]:
         try:
-            return [None if row[place] is None else to_number(row[place]) for place in places]
+            cells = [row[position] for position in positions]
+            return [None if cell is None else to_number(cell) for cell in cells]
         except ValueError:
-            for name, place in zip(self.numeric, places, strict=True):
+            for name, position in zip(self.numeric, positions, strict=True):
                 try:
-                    to_number(row[place] or "0")
+                    to_number(row[position] or "0")
                 except ValueError:
+                    cell = _short(row[position])
                     raise RequestError(
-                        f"row {number}: column {name!r} is numeric, but holds {_short(row[place])}"
+                        f"row {number}: column {name!r} is numeric, but holds {cell}"
                     ) from None
             raise
 
@@ -165,10 +167,10 @@ class Columns:
                 matrix[missing, column] = self.fill[name]
         return matrix
 
-    def _one_hot(self, rows: Rows, name: str, place: int, codes: dict[str, int]) -> Array:
+    def _one_hot(self, rows: Rows, name: str, position: int, codes: dict[str, int]) -> Array:
         matrix = np.zeros((len(rows), len(codes)))
         for number, row in enumerate(rows.values):
-            value = row[place]
+            value = row[position]
             if value is None:
                 if name not in self.fill:
                     raise RequestError(f"row {number + 1}: column {name!r} has no value")
@@ -190,11 +192,11 @@ class Columns:
         return matrix
 
     def _derived(
-        self, rows: Rows, name: str, place: int, derive: Callable[[list[str | None]], Array]
+        self, rows: Rows, name: str, position: int, derive: Callable[[list[str | None]], Array]
     ) -> Array:
         values: list[str | None] = []
         for number, row in enumerate(rows.values, start=1):
-            value = row[place]
+            value = row[position]
             if value is None and name not in self.fill:
                 raise RequestError(f"row {number}: column {name!r} has no value")
             if isinstance(value, (list, dict)):

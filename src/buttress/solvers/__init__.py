@@ -8,8 +8,10 @@ from buttress._lazy import attach
 
 _HOME = {
     "BoxSolution": "hinge.smo",
+    "BoxTerms": "hinge.smo",
     "DCSolution": "hinge.dc",
     "DoubleRampSolution": "hinge.reject",
+    "DoubleRampTerms": "hinge.reject",
     "HingePoint": "hinge.hinges",
     "HingeProblem": "hinge.hinges",
     "HingeTerms": "hinge.hinges",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,19 +14,17 @@ from sklearn.model_selection import GridSearchCV
 from buttress._arrays import IntArray
 from buttress._deadline import OutOfTime, finish_within
 from buttress._memory import free_memory
-from buttress.model_selection.candidates import Request, make_candidate, settled
+from buttress.model_selection.candidates import make_candidate, settled
 from buttress.model_selection.cost_model import approximates
 from buttress.model_selection.judging import Judged, answers_of
-from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import (
     MOST_EXACT_ROWS,
     MOST_TUNING_ROWS,
     PENALTIES,
     FinalFit,
-    Planner,
     spoken,
 )
-from buttress.model_selection.racing import Race, sample_rows
+from buttress.model_selection.racing import Race, RaceRules, sample_rows
 from buttress.model_selection.titles import TITLES
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.row_encoding import Encoding, assemble
@@ -61,10 +58,7 @@ class LastFit:
     labels: NDArray[Any]
     found: Race
     kind: str
-    request: Request
-    measure: Measure
-    planner: Planner
-    say: Callable[[str], None]
+    rules: RaceRules
 
     @property
     def search(self) -> Any:
@@ -74,16 +68,16 @@ class LastFit:
     def run(self, approximation: str | None) -> Fitted:
         """Fit, and say how; when the time is over, the model of the comparison stands."""
         searched = self.found.searched_on[self.kind]
-        plain = approximation is None and self.request.target_coverage is None
+        plain = approximation is None and self.rules.request.target_coverage is None
         if plain and searched == len(self.labels):
             return self._compared()
         try:
-            with finish_within(self.planner.fitting_left()):
+            with finish_within(self.rules.planner.fitting_left()):
                 if approximation is not None:
                     return self._asked_for(approximation)
-                return self._planned(self.planner.final(self.kind, searched))
+                return self._planned(self.rules.planner.final(self.kind, searched))
         except OutOfTime:
-            self.say(
+            self.rules.say(
                 f"the fit to more rows ran out of time: the model of {searched} rows is kept "
                 "(more with a larger --time)"
             )
@@ -91,7 +85,7 @@ class LastFit:
 
     def _asked_for(self, approximation: str) -> Fitted:
         """The whole search anew on a feature map, as the user wanted it."""
-        estimator = make_candidate(self.kind, self.request, approximation=approximation)
+        estimator = make_candidate(self.kind, self.rules.request, approximation=approximation)
         model = self.empty.set_params(estimator=estimator).fit(self.encode.table, self.labels)
         mapped = getattr(model.estimator_, "approximation_", None) is not None
         components = min(int(estimator.n_components), len(self.labels)) if mapped else None
@@ -99,12 +93,12 @@ class LastFit:
         return model, final, self.found.of(self.kind)
 
     def _planned(self, final: FinalFit) -> Fitted:
-        found, labels, seed = self.found, self.labels, self.request.seed
+        found, labels, seed = self.found, self.labels, self.rules.request.seed
         judged = found.of(self.kind)
-        if self.kind == "reject" and self.request.target_coverage is not None:
+        if self.kind == "reject" and self.rules.request.target_coverage is not None:
             final = replace(final, rows=min(final.rows, MOST_EXACT_ROWS), components=None)
             rows = sample_rows(labels, final.rows, seed)
-            coverage = self.request.target_coverage
+            coverage = self.rules.request.target_coverage
             estimator = settled(self.search).set_params(target_coverage=coverage)
             return self._assembled(estimator, rows), final, judged
         if final.components is None and final.rows <= _LIKE_THE_SAMPLE * len(found.rows):
@@ -117,10 +111,10 @@ class LastFit:
     def _compared(self, approximation: str | None = None) -> Fitted:
         """The model that the comparison made, without a further fit where there is one."""
         n_rows = self.found.searched_on[self.kind]
-        rows = sample_rows(self.labels, n_rows, self.request.seed)
+        rows = sample_rows(self.labels, n_rows, self.rules.request.seed)
         final = FinalFit(n_rows, None, 0.0)
         judged = self.found.of(self.kind)
-        coverage = self.request.target_coverage
+        coverage = self.rules.request.target_coverage
         if approximation is None and coverage is None:
             return self._of_sample(), final, judged
         estimator = settled(self.search)
@@ -134,7 +128,7 @@ class LastFit:
     def _of_sample(self) -> TableClassifier:
         """The search itself as a model."""
         search = self.search
-        rows = sample_rows(self.labels, self.found.searched_on[self.kind], self.request.seed)
+        rows = sample_rows(self.labels, self.found.searched_on[self.kind], self.rules.request.seed)
         # scikit-learn's search keeps functions, which a model file refuses; its model is enough.
         model = search.best_estimator_ if isinstance(search, GridSearchCV) else search
         return assemble(self.empty, self.encode.encoder(rows), model)
@@ -146,7 +140,7 @@ class LastFit:
 
     def _to_more_rows(self, final: FinalFit) -> Fitted:
         """Fit to more rows than were searched: the penalty, and the error, from rows held out."""
-        kind, planner, labels = self.kind, self.planner, self.labels
+        kind, planner, labels = self.kind, self.rules.planner, self.labels
         rows, held, train = self._divided(final.rows)
         estimator = settled(self.search)
         if final.components is not None:
@@ -161,7 +155,7 @@ class LastFit:
             final = planner.final(kind, self.found.searched_on[kind])
             estimator.set_params(n_components=final.components)
             rows, held, train = self._divided(final.rows)
-        self.say(_describe(final, len(labels), TITLES[kind]))
+        self.rules.say(_describe(final, len(labels), TITLES[kind]))
         model, values, judged = self._tuned(estimator, held, train, len(rows), final.components)
         n_rows = planner.affordable_rows(kind, len(rows), final.components, len(train))
         tuned = replace(final, rows=len(train))
@@ -171,13 +165,13 @@ class LastFit:
             try:
                 return self._assembled(last, rows), replace(final, rows=len(rows)), judged
             except OutOfTime:
-                self.say(f"the last fit ran out of time: that to {len(train)} rows is kept")
+                self.rules.say(f"the last fit ran out of time: that to {len(train)} rows is kept")
         return assemble(self.empty, self.encode.encoder(train), model), tuned, judged
 
     def _divided(self, n_rows: int) -> tuple[IntArray, IntArray, IntArray]:
         """Rows to fit to, those held out of them, and those to tune with; the first shuffled."""
-        rng = np.random.default_rng(self.request.seed)
-        shuffled = rng.permutation(sample_rows(self.labels, n_rows, self.request.seed))
+        rng = np.random.default_rng(self.rules.request.seed)
+        shuffled = rng.permutation(sample_rows(self.labels, n_rows, self.rules.request.seed))
         n_held = min(int(_HELD_OUT * len(shuffled)), _MOST_HELD_OUT)
         train = shuffled[n_held : n_held + MOST_TUNING_ROWS]
         return shuffled, np.sort(shuffled[:n_held]), train
@@ -188,7 +182,7 @@ class LastFit:
         start = time.perf_counter()
         estimator.fit(X, self.labels[rows])
         seconds = time.perf_counter() - start
-        self.planner.observe_approximate(self.kind, len(rows), components, seconds)
+        self.rules.planner.observe_approximate(self.kind, len(rows), components, seconds)
 
     def _tuned(
         self,
@@ -199,7 +193,7 @@ class LastFit:
         components: int | None,
     ) -> tuple[Any, dict[str, float], Judged]:
         """The penalty of least loss on the rows held out, its model and its answers to them."""
-        labels, kind, measure = self.labels, self.kind, self.measure
+        labels, kind, measure = self.labels, self.kind, self.rules.measure
         X_train, X_held = self.encode(train, held)
         tried: list[tuple[float, Any, dict[str, float], Judged]] = []
         for values in _larger_grid(estimator, len(self.found.rows) / n_rows):
@@ -212,7 +206,7 @@ class LastFit:
                 break
             if components is not None:
                 seconds = time.perf_counter() - start
-                self.planner.observe_approximate(kind, len(train), components, seconds)
+                self.rules.planner.observe_approximate(kind, len(train), components, seconds)
             answers = answers_of(model, X_held, labels[held], kind, TITLES[kind])
             tried.append((measure.value(answers), model, values, replace(answers, rows=held)))
             # Along the grid the loss falls and then rises: the first rise ends it.

@@ -7,7 +7,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,10 +22,8 @@ from buttress.tables.grammar import (
     refuse_nul,
     to_label,
 )
+from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.table import Table, TableError
-
-# A header longer than this is no header.
-_HEADER = 10_000_000
 
 
 def suffix_of(path: Path) -> str:
@@ -55,11 +53,16 @@ def jsonl_names(path: Path) -> list[str]:
 
 def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any]:
     """Names of the columns, and the reader behind them."""
-    start = file.readline(_HEADER)
-    file.seek(0)
-    reader = csv_rows(_clean(path, file), delimiter_of(start, decimal))
+    lines = _clean(path, file)
+    # Blank lines before the header are skipped, as those behind it are.
+    start = []
+    for line in lines:
+        start.append(line)
+        if line.strip():
+            break
+    reader = csv_rows(chain(start, lines), delimiter_of("".join(start[-1:]), decimal))
     try:
-        return header_names(next(reader, [])), reader
+        return header_names(next((row for row in reader if not _is_blank_line(row)), [])), reader
     except Malformed as reason:
         raise TableError(f"{path}: {reason}") from None
 
@@ -102,7 +105,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
             with open(path, encoding="utf-8-sig", newline="") as file:
                 yield file
     except UnicodeDecodeError:
-        raise TableError(f"{path}: not a text file in UTF-8") from None
+        raise TableError(f"{path}: {NOT_UTF8}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise TableError(f"{path}: the compressed file is damaged") from None
     except csv.Error as error:
@@ -125,8 +128,8 @@ def _csv_block(
     rows: list[list[str]] = []
     lines: list[int] = []
     for row in reader:
-        if not row or (len(row) == 1 < width and not row[0].strip()):
-            continue  # a blank line, as editors leave at the end
+        if not row or (width > 1 and _is_blank_line(row)):
+            continue
         if len(row) != width:
             raise TableError(
                 f"{path}, line {reader.line_num}: {len(row)} fields, the header has {width}"
@@ -138,6 +141,11 @@ def _csv_block(
     return rows, lines
 
 
+def _is_blank_line(row: list[str]) -> bool:
+    """Whether a row is a line without a character but blanks, as editors leave at the end."""
+    return len(row) < 2 and not "".join(row).strip()
+
+
 def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(file, start=1):
         if not line.strip():
@@ -145,4 +153,6 @@ def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             yield number, json_fields(line)
         except Malformed as reason:
-            raise TableError(f"{path}, line {number}: {reason}") from None
+            array = line.lstrip().startswith("[")
+            hint = "; an array becomes one object per line with jq -c '.[]'" if array else ""
+            raise TableError(f"{path}, line {number}: {reason}{hint}") from None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
-from buttress.model_selection.candidates import Request, make_candidate
+from buttress.model_selection.candidates import make_candidate
 from buttress.model_selection.judging import Judged
 from buttress.model_selection.measures import Measure
-from buttress.model_selection.planning import FinalFit, Planner
-from buttress.model_selection.racing import YARDSTICK, Race, race
+from buttress.model_selection.planning import FinalFit
+from buttress.model_selection.racing import YARDSTICK, Race, RaceRules, race
 from buttress.model_selection.titles import TITLES
 from buttress.tables._last_fit import LastFit
 from buttress.tables.classifier import TableClassifier
@@ -55,17 +55,11 @@ def choose_model(
     table: Table,
     labels: NDArray[Any],
     kinds: Sequence[str],
+    rules: RaceRules,
     *,
-    planner: Planner,
-    measure: Measure | None = None,
-    request: Request | None = None,
     target: str | None = None,
     missing: str = "error",
     approximation: str | None = None,
-    yardstick: bool = True,
-    jobs: int = -1,
-    verbose: int = 0,
-    say: Callable[[str], None] = lambda text: None,
 ) -> Chosen:
     """Race the kinds of models, then fit the best one to as many rows as time allows.
 
@@ -75,51 +69,32 @@ def choose_model(
         The features and the label of every row.
     kinds : sequence of str
         Keys of `buttress.model_selection.candidates.TITLES`.
-    planner : Planner
-    measure : Measure, optional
-        What decides; the error rate when not given.
-    request : Request, optional
-        What is asked of every candidate.
+    rules : RaceRules
+        Time, measure, and what is asked of every candidate.
     target, missing : str
         As in `TableClassifier`.
     approximation : str, optional
         Feature map to fit the model with, whatever its size.
-    yardstick : bool
-        Whether scikit-learn's `SVC` is judged too.
-    jobs, verbose : int
-    say : function of str
-        Told what is happening.
 
     Examples
     --------
     >>> import numpy as np
     >>> from buttress.model_selection.cost_model import Size
+    >>> from buttress.model_selection.planning import Planner
     >>> from buttress.tables import as_table
     >>> x = np.linspace(-1, 1, 40)
-    >>> planner = Planner(Size(40, 1), budget=60)
-    >>> found = choose_model(as_table({"x": x}), (x > 0).astype(int), ["leaky"], planner=planner)
+    >>> rules = RaceRules(Planner(Size(40, 1), budget=60))
+    >>> found = choose_model(as_table({"x": x}), (x > 0).astype(int), ["leaky"], rules)
     >>> found.model.predict({"x": [-0.5, 0.7]})
     array([0, 1])
     """
-    measure, request = measure or Measure(), request or Request()
+    measure = rules.measure
     encode = Encoding(table, missing)
-    found = race(
-        kinds,
-        encode,
-        labels,
-        request=request,
-        measure=measure,
-        planner=planner,
-        folds=planner.folds,
-        yardstick=yardstick,
-        jobs=jobs,
-        verbose=verbose,
-        say=say,
-    )
+    found = race(kinds, encode, labels, rules)
     kind = found.winner(measure)
     why = _reason(found, kind, measure) if len(kinds) > 1 else f"{TITLES[kind]} was asked for"
-    empty = TableClassifier(make_candidate(kind, request), target=target, missing=missing)
-    job = LastFit(empty, encode, labels, found, kind, request, measure, planner, say)
+    empty = TableClassifier(make_candidate(kind, rules.request), target=target, missing=missing)
+    job = LastFit(empty, encode, labels, found, kind, rules)
     fitted, final, judged = job.run(approximation)
     return Chosen(fitted, kind, why, found, final, judged)
 
@@ -141,4 +116,12 @@ def _reason(found: Race, chosen: str, measure: Measure) -> str:
     )
 
 
-__all__ = ["YARDSTICK", "Chosen", "Encoding", "assemble", "choose_model", "encoded_width"]
+__all__ = [
+    "YARDSTICK",
+    "Chosen",
+    "Encoding",
+    "RaceRules",
+    "assemble",
+    "choose_model",
+    "encoded_width",
+]

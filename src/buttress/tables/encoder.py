@@ -29,6 +29,7 @@ from buttress.tables.table import (
     as_text,
     is_missing,
     is_number,
+    lacking,
     listed,
 )
 
@@ -304,7 +305,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         """The columns of `fit`, of the kinds of `fit`."""
         absent = [name for name in self.feature_names_in_ if name not in table.columns]
         if absent:
-            raise TableError(f"the column {listed(absent)} of the model is missing in the data")
+            raise TableError(f"{lacking(absent)} in the data")
         extra = [name for name in table.names if name not in set(self.feature_names_in_)]
         if extra and self.extra_columns == "error":
             raise TableError(f"the data have an extra column {listed(extra)}, unknown to the model")

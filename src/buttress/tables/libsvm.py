@@ -148,21 +148,22 @@ def iter_libsvm(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     Columns that `kinds` expects and the file does not reach are zero, as everything is there that
     is not written.
     """
-    own = libsvm_names(path)[1:]
-    names = [*own, *(name for name in sorted(kinds.numeric) if _place(name) and name not in own)]
-    place = {name: position - 1 for name in names if (position := _place(name))}
-    width = 1 + max(place.values(), default=0)
+    written = libsvm_names(path)[1:]
+    unwritten = [name for name in sorted(kinds.numeric) if _index_of(name) and name not in written]
+    names = [*written, *unwritten]
+    positions = {name: index - 1 for name in names if (index := _index_of(name))}
+    width = 1 + max(positions.values(), default=0)
     with opened(path) as file:
         rows = _rows(path, file)
         n_read = 0
         while block := list(islice(rows, block_rows)):
             n_read += len(block)
-            yield _table(block, place, width, kinds)
+            yield _table(block, positions, width, kinds)
         if n_read == 0:
             raise TableError(f"{path}: the file has no rows")
 
 
-def _table(block: Sequence[_Row], place: dict[str, int], width: int, kinds: Kinds) -> Table:
+def _table(block: Sequence[_Row], positions: dict[str, int], width: int, kinds: Kinds) -> Table:
     matrix = np.zeros((len(block), width))
     for i, (_, _, indices, entries) in enumerate(block):
         matrix[i, np.array(indices, dtype=int) - 1] = entries
@@ -170,7 +171,7 @@ def _table(block: Sequence[_Row], place: dict[str, int], width: int, kinds: Kind
     columns: dict[str, NDArray[Any]] = {LABEL: objects(labels)}
     if kinds.target != LABEL:
         columns[LABEL] = objects([str(label) for label in labels])
-    columns |= {name: matrix[:, j].copy() for name, j in place.items()}
+    columns |= {name: matrix[:, j].copy() for name, j in positions.items()}
     written = {
         name: objects([str(label) for label in labels] if name == LABEL else columns[name].tolist())
         for name in kinds.keep
@@ -212,7 +213,7 @@ def _columns(path: Path, width: int) -> list[str]:
     return [f"x{j}" for j in range(1, width + 1)]
 
 
-def _place(name: str) -> int:
+def _index_of(name: str) -> int:
     """The index of a column ``x12``; 0 for any other name."""
     digits = name.removeprefix("x")
     return _index(digits) if name != digits and _is_index(digits) else 0
@@ -220,7 +221,7 @@ def _place(name: str) -> int:
 
 def is_libsvm_column(name: str) -> bool:
     """Whether a column can stand in such a file: ``x1``, ``x2``, ..."""
-    return _place(name) > 0
+    return _index_of(name) > 0
 
 
 def _is_index(word: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array, BoolArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress._words import did_you_mean
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.libsvm import is_libsvm, is_libsvm_column
 from buttress.tables.reading import column_names, iter_table
-from buttress.tables.table import Table, TableError, is_missing, listed
+from buttress.tables.table import Table, TableError, is_missing, lacking, refuse_infinite
+
+# How an error of a model names a row: by its place in what it was given.
+_ROW = re.compile(r"\brow (\d+) ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +108,7 @@ class FilePrediction:
             absent = [name for name in names if name not in present]
             if absent:
                 hint = did_you_mean(absent[0], [n for n in present if n not in features])
-                raise TableError(
-                    f"{path}: the column {listed(absent)}{what} is missing in the data{hint}"
-                )
+                raise TableError(f"{path}: {lacking(absent, what)} in the data{hint}")
         known = {*features, *model.known_extras()}
         self.extra = [name for name in present if name not in known]
         self._skip = [name for name in present if name not in features and name != model.target]
@@ -126,14 +128,14 @@ class FilePrediction:
             decimal=self.decimal,
             block_rows=self.block_rows,
         ):
-            where = f"{self.path}, rows {first} to {first + len(block) - 1}"
-            yield self._answers(block, where)
+            yield self._answers(block, first)
             first += len(block)
 
-    def _answers(self, block: Table, where: str) -> Answers:
+    def _answers(self, block: Table, first: int) -> Answers:
         model = self.model
         truth = None if model.target is None else block.columns.get(model.target)
         features = block if truth is None else block.without(str(model.target))
+        refuse_infinite(features, str(self.path), first)
         rows = np.arange(len(block))
         if self._encoder.missing == "drop-rows":
             rows = np.flatnonzero(features.complete())
@@ -142,7 +144,7 @@ class FilePrediction:
         probabilities: list[float | None] = [None] * len(block) if self.has_probabilities else []
         rejected = [False] * len(block)
         if len(rows):
-            given, scores, chances, refused = self._judge(features.take(rows), where)
+            given, scores, chances, refused = self._judge(features.take(rows), first + rows)
             for position, row in enumerate(rows.tolist()):
                 labels[row] = given[position]
                 margins[row] = scores[position]
@@ -153,8 +155,9 @@ class FilePrediction:
         return Answers(labels, margins, probabilities, rejected, kept, truth)
 
     def _judge(
-        self, table: Table, where: str
+        self, table: Table, numbers: IntArray
     ) -> tuple[list[Any], list[float], list[float], list[bool]]:
+        """Labels, margins, chances and refusals of the rows of the file with these numbers."""
         model = self.model
         try:
             encoded = model.encode(table)
@@ -171,9 +174,11 @@ class FilePrediction:
                 "; choose missing='impute' or missing='drop-rows'",
                 "; the model was fitted with --missing error",
             )
+            reason = _ROW.sub(lambda said: f"row {numbers[int(said[1])]} ", reason)
+            where = f"{self.path}, rows {numbers[0]} to {numbers[-1]}"
             raise TableError(f"{where}: {reason}") from None
         best = scores if scores.ndim == 1 else scores.max(axis=1)
-        _refuse_infinite(best, chances, table, where)
+        _refuse_scores(best, chances, table, f"{self.path}, row ", numbers)
         chance = (
             chances[np.arange(len(labels)), _codes(model.classes_, labels)] if len(chances) else []
         )
@@ -194,7 +199,10 @@ def share_right(answers: Answers) -> tuple[int, int]:
     return right, compared
 
 
-def _refuse_infinite(scores: Array, chances: Array, table: Table, where: str) -> None:
+def _refuse_scores(
+    scores: Array, chances: Array, table: Table, where: str, numbers: IntArray
+) -> None:
+    """Raise when a score or a chance is no finite number."""
     bad: BoolArray = ~np.isfinite(scores)
     if len(chances):
         bad |= ~np.isfinite(chances).all(axis=1)
@@ -206,8 +214,8 @@ def _refuse_infinite(scores: Array, chances: Array, table: Table, where: str) ->
             if values.dtype.kind == "f"
         )
         raise TableError(
-            f"{where}: the score of row {row + 1} of them is not a finite number; its largest "
-            f"value is {largest[0]:g} in {largest[1]!r}"
+            f"{where}{numbers[row]}: the score is not a finite number; the row's largest value "
+            f"is {largest[0]:g} in {largest[1]!r}"
         )
 
 

@@ -15,10 +15,11 @@ from buttress.tables._parquet import give_back, iter_parquet, parquet_names
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
+from buttress.tables.other_files import other_kind
 from buttress.tables.table import Table, TableError
 
 _PARQUET = (".parquet", ".pq")
-_JSON_LINES = (".jsonl", ".ndjson")
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 
 def read_table(
@@ -39,9 +40,9 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        ``.parquet`` and ``.pq`` are read with pyarrow (extra ``data``), ``.jsonl`` and
-        ``.ndjson`` as one JSON object per line, ``.svm``, ``.libsvm`` and ``.svmlight`` as LIBSVM
-        files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
+        ``.parquet`` and ``.pq`` are read with pyarrow (extra ``data``), ``.jsonl``,
+        ``.ndjson`` and ``.json`` as one JSON object per line, ``.svm``, ``.libsvm`` and
+        ``.svmlight`` as LIBSVM files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
     target : str, optional
         A column of labels, kept exactly as they are written: objects of int where the digits
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
@@ -177,6 +178,8 @@ def _checked(path: str | os.PathLike[str], decimal: str) -> Path:
         raise TableError(f"{path}: no such file")
     if is_device(source):
         raise TableError(f"{path}: is a pipe, which cannot be read twice; save it in a file first")
+    if source.suffix.lower() not in (".gz", *_PARQUET) and (what := other_kind(source)):
+        raise TableError(f"{path}: {what}")
     if decimal not in (".", ","):
         raise ValueError(f"decimal={decimal!r} is not accepted: expected '.' or ','.")
     return source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,38 @@ def is_missing(values: NDArray[Any]) -> BoolArray:
     if is_number(values):
         return np.asarray(np.isnan(values))
     return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
+
+
+def refuse_infinite(table: Table, where: str, first: int = 1) -> None:
+    """Raise when a number is infinite, naming its column and the row of the file.
+
+    Parameters
+    ----------
+    table : Table
+    where : str
+        The file.
+    first : int
+        The number of the table's first row in it.
+    """
+    for name, values in table.columns.items():
+        if is_number(values) and (infinite := np.isinf(values)).any():
+            row = first + int(infinite.argmax())
+            raise TableError(f"{where}, row {row}: column {name!r} holds an infinite value")
+
+
+def lacking(names: Sequence[str], what: str = " of the model") -> str:
+    """The beginning of a message about columns that are not there.
+
+    Examples
+    --------
+    >>> lacking(["age"]), lacking(["age", "sex"], "")
+    ("the column 'age' of the model is missing", "the columns 'age', 'sex' are missing")
+    """
+    several = len(names) > 1
+    return (
+        f"the column{'s' if several else ''} {listed(names)}{what} "
+        f"{'are' if several else 'is'} missing"
+    )
 
 
 def listed(names: Iterable[Any], limit: int = 8) -> str:

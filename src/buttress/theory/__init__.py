@@ -1,4 +1,10 @@
-"""What the papers prove, as numbers: calibration, bounds, margins, penalties, uncertainty sets."""
+"""What the papers prove, as numbers: calibration, bounds, margins, penalties, uncertainty sets.
+
+`calibration` and `set_calibration` say what a small risk means for the error, `bounds`,
+`consistency` and `rademacher` how large risks can be, `margins` and `uncertainty_sets` what a
+machine's solution is; `risk_control`, `binomial` and `label_errors` promise error rates. A
+newcomer adds a theorem in one file, with a test that fails when the statement is weakened.
+"""
 
 from buttress._lazy import attach
 

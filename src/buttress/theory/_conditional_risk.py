@@ -10,7 +10,8 @@ from buttress._arrays import Array
 
 # Scores tried first: dense around zero, out to 5e12 on either side.
 _SCORES = np.sinh(np.linspace(-30.0, 30.0, 6001))
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+_GOLDEN_SECTION = (np.sqrt(5.0) - 1.0) / 2.0
+# Shrinks of an interval, which leave 1e-23 of its length.
 _SHRINKS = 110
 
 
@@ -40,7 +41,7 @@ def least_risk(loss: Any, eta: Array, *, wrong: bool = False) -> tuple[Array, Ar
             high = np.where(flat > 0.5, np.minimum(high, 0.0), high)
         best, where = table[rows, index], _SCORES[index]
         for _ in range(_SHRINKS):
-            inner = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            inner = high - _GOLDEN_SECTION * (high - low), low + _GOLDEN_SECTION * (high - low)
             values = [_risk(loss, flat, point) for point in inner]
             for value, point in zip(values, inner, strict=True):
                 where = np.where(value < best, point, where)

@@ -21,11 +21,14 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled
+from buttress.losses.ramp import generalized_ramp_at
 from buttress.solvers.boxqp.box_qp import SharedMatrix, minimise_in_box
 
-_MAX_STEPS = 200
-_MAX_FLIP_ROUNDS = 4
-_ROUGH = 1e-2
+# Two to five steps are usual, and a pattern that repeats ends a climb before.
+_MOST_CLIMB_STEPS = 200
+_MOST_FLIP_ROUNDS = 4
+# Gap of a first, rough climb from a further start, as a share of what has been gained so far.
+_ROUGH_SHARE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +101,7 @@ def signed_risk(u: Array, sigma: Array, gamma: float) -> float:
     """``(2/n) sum_i sigma_i phi(u_i)``."""
     total = 0.0
     for i in range(len(u)):
-        loss = 1.0 - gamma * u[i] if u[i] < 0.0 else max(1.0 - u[i], 0.0)
-        total += sigma[i] * loss
+        total += sigma[i] * generalized_ramp_at(u[i], gamma)
     return 2.0 / len(u) * total
 
 
@@ -147,7 +149,7 @@ def climb(
     lower, upper, new = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
     b = np.where(sigma < 0.0, 2.0 * beta * y, 0.0)
     J, W, R, gap = -np.inf, 0.0, 0.0, 0.0
-    for step in range(_MAX_STEPS):
+    for step in range(_MOST_CLIMB_STEPS):
         code = int(_name(draw.codes, pattern))
         if code in seen:
             return J, W, R, gap, step
@@ -171,7 +173,7 @@ def climb(
         if np.array_equal(new, pattern) and not _mark_kinks(sigma, gamma, u, kink, new):
             return J, W, R, gap, step + 1
         pattern[:] = new
-    return J, W, R, gap, _MAX_STEPS
+    return J, W, R, gap, _MOST_CLIMB_STEPS
 
 
 class _Search:
@@ -206,7 +208,7 @@ class _Search:
             if s > 0:
                 # A rough climb first: any alpha gives a valid J, and few starts are worth more.
                 scale = abs(kept.cells[k, 0] - kept.centre)
-                rough = max(_ROUGH * scale, grid.tols[k])
+                rough = max(_ROUGH_SHARE * scale, grid.tols[k])
                 J = climb(self.draw, grid.betas[k], rough, self.trial, self.c, self.u, explored)[0]
                 if kept.cells[k, 0] - 2.0 * rough > J:
                     continue
@@ -214,7 +216,7 @@ class _Search:
 
     def from_flips(self, k: int, n_flips: int, seen: set[int]) -> None:
         """Flip single bits of the best pattern, those of margins nearest to their kink first."""
-        for _ in range(_MAX_FLIP_ROUNDS):
+        for _ in range(_MOST_FLIP_ROUNDS):
             order = np.argsort(np.abs(self.kept.margins[k] - self.kink))
             if not any(self._flipped(k, i, seen) for i in order[:n_flips]):
                 break

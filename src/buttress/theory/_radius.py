@@ -11,12 +11,12 @@ from buttress.losses import EllipsoidError, Exponential, TruncatedQuadratic
 
 # (function of m, supremum of the exponents): Example 7 of the paper
 _POWER, _LOGARITHM = "power", "logarithm"
-_GROWTH = {
+_RADIUS_GROWTH = {
     "ellipsoid": (_POWER, 0.25),
     "truncated_quadratic": (_POWER, 0.25),
     "exponential": (_LOGARITHM, 1.0),
 }
-_NAMES = {
+_LOSS_NAMES = {
     EllipsoidError: "ellipsoid",
     TruncatedQuadratic: "truncated_quadratic",
     Exponential: "exponential",
@@ -62,15 +62,15 @@ def radius_schedule(
     >>> radius_schedule(10_000, "truncated_quadratic", exponent=0.2)
     6.309573444801933
     """
-    name = loss if isinstance(loss, str) else _NAMES.get(type(loss))
-    if name not in _GROWTH:
+    name = loss if isinstance(loss, str) else _LOSS_NAMES.get(type(loss))
+    if name not in _RADIUS_GROWTH:
         shown = repr(loss) if isinstance(loss, str) else type(loss).__name__
         raise ValueError(
             f"loss={shown} has no known schedule: expected one of "
-            f"{', '.join(map(repr, _GROWTH))} or such a loss object. Losses of bounded slope do "
-            "not meet the theorem's assumptions."
+            f"{', '.join(map(repr, _RADIUS_GROWTH))} or such a loss object. Losses of bounded "
+            "slope do not meet the theorem's assumptions."
         )
-    kind, limit = _GROWTH[str(name)]
+    kind, limit = _RADIUS_GROWTH[str(name)]
     a = 0.8 * limit if exponent is None else float(exponent)
     if not 0.0 < a < limit:
         raise ValueError(

@@ -131,20 +131,20 @@ def excess_risk_bound(loss: Any, excess: float, *, method: str = "auto") -> Exce
     0.07
     """
     check_range("excess", excess, 0.0, math.inf, closed_low=True)
-    found = loss if isinstance(loss, Calibration) else calibration(loss, method=method)
-    if not found.calibrated:
+    calibrated = loss if isinstance(loss, Calibration) else calibration(loss, method=method)
+    if not calibrated.calibrated:
         raise ValueError(
-            f"{type(found.loss).__name__} is not classification-calibrated: no excess risk, "
+            f"{type(calibrated.loss).__name__} is not classification-calibrated: no excess risk, "
             "however small, bounds the excess 0-1 risk."
         )
-    linear = excess / found.constant if found.constant > 0.0 else math.inf
+    linear = excess / calibrated.constant if calibrated.constant > 0.0 else math.inf
     low, high = 0.0, 1.0
-    if float(found.psi(1.0)) > excess:
+    if float(calibrated.psi(1.0)) > excess:
         while high - low > 1e-15 and low < (middle := 0.5 * (low + high)) < high:
-            low, high = (middle, high) if float(found.psi(middle)) <= excess else (low, middle)
+            low, high = (middle, high) if float(calibrated.psi(middle)) <= excess else (low, middle)
     # The linear bound is exact where psi is |theta|; bisection would lose its last digits.
     bound = min(1.0, linear, high)
-    return ExcessRiskBound(bound, float(excess), found.constant, found.method)
+    return ExcessRiskBound(bound, float(excess), calibrated.constant, calibrated.method)
 
 
 def generalization_bound(

@@ -130,9 +130,9 @@ def calibration(loss: Any, *, method: str = "auto") -> Calibration:
             f"method={method!r} is not accepted: expected 'auto', 'closed form' or 'numerical'."
         )
     if method != "numerical":
-        found = _closed_form(loss)
-        if found is not None:
-            return found
+        closed = _closed_form(loss)
+        if closed is not None:
+            return closed
         if method == "closed form":
             raise ValueError(
                 f"There is no closed form for {type(loss).__name__}: expected Ramp, Hinge, "

@@ -64,11 +64,11 @@ def risk_is_finite(g: Any, *, delta_max: float = 0.1, decades: int = 12) -> Fini
     """
     check_range("delta_max", delta_max, 0.0, 1.0, closed_high=True)
     ends = math.log(delta_max) - math.log(10.0) * np.arange(decades + 1)
-    parts = [
+    by_decade = [
         float(integrate.quad(lambda t: float(g(math.exp(t))), low, high, limit=200)[0])
         for high, low in pairwise(ends)
     ]
-    return Finiteness(_summable(np.array(parts)), float(sum(parts)), tuple(parts))
+    return Finiteness(_summable(np.array(by_decade)), float(sum(by_decade)), tuple(by_decade))
 
 
 def admissible_schedule(n: Any, *, scale: float = 1.0, power: float = 0.5) -> Array:
@@ -156,14 +156,14 @@ def _vanishes(values: Array) -> bool:
     return bool(falls or values[-1] < 1e-12)
 
 
-def _summable(parts: Array) -> bool:
-    if parts[-1] <= 1e-12 * max(parts[0], 1e-300):
+def _summable(by_decade: Array) -> bool:
+    if by_decade[-1] <= 1e-12 * max(by_decade[0], 1e-300):
         return True
-    ratios = parts[1:] / np.maximum(parts[:-1], 1e-300)
+    ratios = by_decade[1:] / np.maximum(by_decade[:-1], 1e-300)
     if ratios[-1] < 0.9:
         return True
     # Slower than geometric: parts like k^-a sum when a > 1; read a off the tail.
-    k = np.arange(1, len(parts) + 1)
-    tail = slice(len(parts) // 2, None)
-    exponent = -np.polyfit(np.log(k[tail]), np.log(np.maximum(parts[tail], 1e-300)), 1)[0]
+    k = np.arange(1, len(by_decade) + 1)
+    tail = slice(len(by_decade) // 2, None)
+    exponent = -np.polyfit(np.log(k[tail]), np.log(np.maximum(by_decade[tail], 1e-300)), 1)[0]
     return bool(exponent > 1.05)

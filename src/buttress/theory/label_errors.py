@@ -15,7 +15,7 @@ from buttress.theory.binomial import binomial_upper
 # differ by .1 move the bound by a tenth of the error of a share, so little suffices.
 _SHARE_LEVEL = 0.1
 # Of a bound that is found by bisection, and given from above.
-_PRECISION = 1e-7
+_BOUND_PRECISION = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ class LabelErrors:
             # the smallest expected noise and the smallest room bound every corner
             room = 1.0 - float(np.sort(self.high)[-2:].sum())
             return float(np.clip((observed - self.low @ shares) / room, 0.0, 1.0))
-        found = [(observed - r @ shares) / (1.0 - np.sort(r)[-2:].sum()) for r in corners]
-        return float(np.clip(max(found), 0.0, 1.0))
+        errors = [(observed - r @ shares) / (1.0 - np.sort(r)[-2:].sum()) for r in corners]
+        return float(np.clip(max(errors), 0.0, 1.0))
 
     def true_error_bound(self, errors: int, answers: IntArray, level: float) -> float:
         """Upper bound on the error on true labels, failing with probability `level` at most.
@@ -155,7 +155,7 @@ class LabelErrors:
         low, high = 0.0, 1.0
         if np.mean(bdtr(errors, n, expected)) < level:
             return 0.0
-        while high - low > _PRECISION:
+        while high - low > _BOUND_PRECISION:
             e = 0.5 * (low + high)
             if np.mean(bdtr(errors, n, np.minimum(expected + e * room, 1.0))) < level:
                 high = e

@@ -186,7 +186,7 @@ def _maximise_smallest(A: Array, start: Array, q: float) -> Array:
         w = A.T @ weights
         return np.asarray(w / linalg.norm(w))
     # min ||w||_q^q with all margins at least one
-    found = optimize.minimize(
+    result = optimize.minimize(
         lambda w: (np.sum(np.abs(w) ** q), q * np.sign(w) * np.abs(w) ** (q - 1.0)),
         start / (A @ start).min(),
         jac=True,
@@ -194,5 +194,5 @@ def _maximise_smallest(A: Array, start: Array, q: float) -> Array:
         constraints={"type": "ineq", "fun": lambda w: A @ w - 1.0, "jac": lambda w: A},
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    w = found.x
+    w = result.x
     return np.asarray(w / np.sum(np.abs(w) ** q) ** (1.0 / q))

@@ -241,17 +241,17 @@ def rademacher_penalty(
     codes = rng.randint(np.iinfo(np.int64).max, size=n, dtype=np.int64)
     starts = _start_patterns(shared.K, y, signs, int(n_starts), rng)
 
-    def one(d: int) -> Kept:
+    def followed(d: int) -> Kept:
         draw = Draw(shared, y, signs[d], float(gamma), codes)
         kept = _empty(len(grid), signs[d])
         follow(draw, Grid(descending, tols), kept, starts[d], int(n_starts) - 1)
         return kept
 
     with one_blas_thread():
-        found: Sequence[Kept] = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(one)(d) for d in range(len(signs))
+        per_draw: Sequence[Kept] = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(followed)(d) for d in range(len(signs))
         )
-    return _curve(shared, y, signs, float(gamma), grid, order, found, int(n_starts))
+    return _curve(shared, y, signs, float(gamma), grid, order, per_draw, int(n_starts))
 
 
 def _curve(
@@ -261,14 +261,14 @@ def _curve(
     gamma: float,
     grid: Array,
     order: Any,
-    found: Sequence[Kept],
+    per_draw: Sequence[Kept],
     n_starts: int,
 ) -> RademacherCurve:
     """Put the results back into the caller's order of betas."""
     back = np.argsort(order, kind="stable")
-    cells = np.stack([kept.cells for kept in found])
+    cells = np.stack([kept.cells for kept in per_draw])
     norms = np.maximum(cells[:, :, 1], 0.0)
-    jumps = np.stack([kept.jumps for kept in found])
+    jumps = np.stack([kept.jumps for kept in per_draw])
     # On one branch W grows at most like beta^-2, so a faster growth proves a leap.
     ratio = (grid[order][:-1] / grid[order][1:]) ** 2
     jumps[:, 1:] |= norms[:, 1:] > ratio * norms[:, :-1] * (1.0 + 1e-6) + 1e-12
@@ -278,7 +278,7 @@ def _curve(
         norms=norms[:, back],
         penalties=cells[:, back, 2],
         objectives=cells[:, back, 0],
-        decision=np.stack([y * kept.margins for kept in found])[:, back],
+        decision=np.stack([y * kept.margins for kept in per_draw])[:, back],
         surrogate_gaps=cells[:, back, 3],
         jumps=jumps[:, back],
         gamma=gamma,

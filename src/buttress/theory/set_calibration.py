@@ -10,8 +10,9 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.losses import EllipsoidError, Loss, require
 
-_BISECTIONS = 200
-_DOUBLINGS = 60
+# Until an interval is as short as its numbers allow, and until it holds the infimum.
+_PSI_BISECTIONS = 200
+_PSI_DOUBLINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +146,13 @@ def _psi(loss: Any, theta: Array, rho: Array) -> Array:
         return np.asarray(-heavy * loss.derivative(rho - z) + light * loss.derivative(rho + z))
 
     low, high = np.zeros_like(rho), np.ones_like(rho)
-    for _ in range(_DOUBLINGS):
+    for _ in range(_PSI_DOUBLINGS):
         short = rising(high) < 0.0
         # Losses that grow exponentially settle at once; flat ones never do, and need not.
         if not short.any() or float(high.max()) > 1e6:
             break
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
-    for _ in range(_BISECTIONS):
+    for _ in range(_PSI_BISECTIONS):
         middle = 0.5 * (low + high)
         short = rising(middle) < 0.0
         low, high = np.where(short, middle, low), np.where(short, high, middle)

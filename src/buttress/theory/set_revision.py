@@ -111,10 +111,10 @@ class RevisedLoss:
             high *= 2.0
             if high > 1e12:
                 return float("inf")
-        found = optimize.minimize_scalar(
+        minimum = optimize.minimize_scalar(
             cost, bounds=(0.0, 2.0 * high), method="bounded", options={"xatol": 1e-12 * high}
         )
-        return 0.0 if cost(0.0) <= found.fun else float(found.x)
+        return 0.0 if cost(0.0) <= minimum.fun else float(minimum.x)
 
 
 def _each(function: Callable[[float], float], values: Any) -> Array:

@@ -111,8 +111,8 @@ class UncertaintySet:
         """The level from which the set is the whole convex hull of the points."""
         none = self.loss.conjugate(np.zeros(1))[0]
         single = self.weight * self.loss.conjugate(self.total / self.weight)
-        rest = (self.weight.sum() - self.weight) * none if none else 0.0
-        return float(np.max(single + rest)) / self.total
+        others = (self.weight.sum() - self.weight) * none if none else 0.0
+        return float(np.max(single + others)) / self.total
 
     def weights(self, direction: Any) -> Array:
         """Weights of the rows whose mean is furthest in `direction`.
@@ -215,8 +215,8 @@ class UncertaintySet:
         A = np.vstack([A, np.r_[np.ones(n), np.zeros(2 * p)]])
         caps = [(0.0, float(c)) for c in self._caps()] + [(0.0, None)] * (2 * p)
         cost = np.r_[np.zeros(n), np.ones(2 * p)]
-        found = optimize.linprog(cost, A_eq=A, b_eq=np.r_[z / scale, 1.0], bounds=caps)
-        return bool(found.status == 0 and found.fun <= tol)
+        result = optimize.linprog(cost, A_eq=A, b_eq=np.r_[z / scale, 1.0], bounds=caps)
+        return bool(result.status == 0 and result.fun <= tol)
 
 
 def _least_level(

@@ -36,11 +36,11 @@ class CappedRule(UpdateRule):
     C: float = 1.0
 
     @staticmethod
-    def decide(z, y, kxx, tolerance, first, own):
+    def decide(z, y, kxx, tolerance, first, numbers):
         loss = 1.0 - z
         if loss <= tolerance or kxx <= 0.0:
             return 0.0
-        return y * min(own[0], loss / kxx)
+        return y * min(numbers[0], loss / kxx)
 
 
 class CappedPassiveAggressive(BaseOnlineClassifier):
@@ -236,7 +236,7 @@ def test_a_rule_that_cannot_be_compiled_says_so() -> None:
     @dataclass(frozen=True)
     class Undecided(UpdateRule):
         @staticmethod
-        def decide(z, y, kxx, tolerance, first, own):
+        def decide(z, y, kxx, tolerance, first, numbers):
             return "yes" if z > 0 else None
 
     with pytest.raises(TypeError, match=r"Undecided\.decide cannot be compiled"):

@@ -21,7 +21,7 @@ from buttress.solvers.blockwise.objective import make_objective
 from buttress.solvers.blockwise.outer import certificates, solve_radius_columns, solve_ramp_columns
 from buttress.solvers.blockwise.scan import scan
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.ramp import solve_ramp
+from buttress.solvers.hinge.ramp import RampTerms, solve_ramp
 
 RNG = np.random.default_rng(0)
 N = 250
@@ -50,10 +50,8 @@ def test_rounded_ramp_ends_near_the_sharp_one(C: float) -> None:
     sharp = solve_ramp(
         KernelMatrix(PHI @ PHI.T),
         SIGNS,
+        RampTerms(s=-1.0, weight=None, fit_intercept=True),
         C=C,
-        s=-1.0,
-        weight=None,
-        fit_intercept=True,
         tol=1e-9,
         max_iter=100,
     )
@@ -90,12 +88,12 @@ def test_a_start_is_where_the_first_tangent_is_taken() -> None:
 
 
 def test_two_thresholds_split_into_costs_of_both_classes() -> None:
-    from buttress.solvers.hinge.reject import solve_double_ramp
+    from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
     mu, d, C, width = 1.0, 0.2, 1.0, 0.01
     rows = reject_rows(SmoothedRamp(mu, -mu * mu, 1 / mu, width), d)
     found = solve_ramp_columns(problem(rows, column_grid(1, [0], [1 / (2 * C * N)])))
-    sharp = solve_double_ramp(KernelMatrix(PHI @ PHI.T), SIGNS, C=C, d=d, mu=mu)
+    sharp = solve_double_ramp(KernelMatrix(PHI @ PHI.T), SIGNS, DoubleRampTerms(d=d, mu=mu), C=C)
     low, high = found.solution.theta[-2:, 0]
     assert found.solution.objective[0] * C * N == pytest.approx(
         sharp.objective, abs=C * N * width / (4 * mu)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from buttress.solvers.boxqp.group_sums import minimise_with_sums
+from buttress.solvers.boxqp.group_sums import SumsProblem, minimise_with_sums
 
 
 def problem(n_groups, some_outside, seed=0):
@@ -27,8 +27,8 @@ def problem(n_groups, some_outside, seed=0):
 @pytest.mark.parametrize("n_groups", [0, 1, 2])
 def test_products_give_what_points_give(n_groups, some_outside):
     points, *rest = problem(n_groups, some_outside)
-    by_points = minimise_with_sums(points, *rest)
-    by_products = minimise_with_sums(points @ points.T, *rest, gram=True)
+    by_points = minimise_with_sums(SumsProblem(points, *rest))
+    by_products = minimise_with_sums(SumsProblem(points @ points.T, *rest, gram=True))
     np.testing.assert_allclose(by_products.b, by_points.b, atol=1e-7)
     np.testing.assert_allclose(by_products.multiplier, by_points.multiplier, atol=1e-8)
     np.testing.assert_allclose(by_products.w[60:], points @ by_points.w, atol=1e-8)
@@ -47,10 +47,28 @@ def test_products_give_what_points_give(n_groups, some_outside):
     assert np.abs(force[free]).max() < 1e-6
 
 
+@pytest.mark.parametrize("gram", [False, True])
+def test_any_start_inside_leads_to_the_same_point(gram):
+    points, q, lower, upper, row, group, sums = problem(2, True)
+    given = SumsProblem(
+        points @ points.T if gram else points, q, lower, upper, row, group, sums, gram
+    )
+    middle = minimise_with_sums(given)
+    start = middle.b + 0.3 * (0.5 * (lower + upper) - middle.b)
+    for k in range(2):
+        members = np.flatnonzero((group == k) & (upper > lower))
+        start[members[0]] -= start[group == k].sum() - sums[k]
+    inside = (start > lower) & (start < upper) | (lower == upper)
+    assert inside.all()
+    again = minimise_with_sums(given, start=start)
+    # where two variables weigh one point only their sum is unique
+    np.testing.assert_allclose(again.w, middle.w, atol=1e-6)
+
+
 def test_nothing_to_move():
     points, q, lower, _, row, group, _ = problem(0, False)
     found = minimise_with_sums(
-        points @ points.T, q, lower, lower, row, group, np.empty(0), gram=True
+        SumsProblem(points @ points.T, q, lower, lower, row, group, np.empty(0), gram=True)
     )
     weights = np.bincount(row, weights=lower, minlength=60)
     np.testing.assert_allclose(found.w, np.r_[weights, points @ (points.T @ weights)])

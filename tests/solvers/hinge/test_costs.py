@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from buttress.losses import DoubleRamp
-from buttress.solvers.hinge.reject import double_ramp_step, solve_double_ramp, solve_stacked_hinge
+from buttress.solvers.hinge.reject import (
+    DoubleRampTerms,
+    double_ramp_step,
+    solve_double_ramp,
+    solve_stacked_hinge,
+)
 
 
 def rows(n=30, seed=0):
@@ -52,9 +57,13 @@ def test_convex_steps_equal_the_conic_solution(costs, fit_intercept, C):
     swaps = bool((2 * b <= a).all())
     for start in (None, (rng.normal(size=len(y)), 0.0 if not fit_intercept else 0.3, 0.4)):
         found = double_ramp_step(
-            K, y, C=C, mu=0.8, error_cost=a, refusal_cost=b, fit_intercept=fit_intercept,
-            start=start, tol=1e-10,
-        )  # fmt: skip
+            K,
+            y,
+            DoubleRampTerms(mu=0.8, error_cost=a, refusal_cost=b, fit_intercept=fit_intercept),
+            C=C,
+            start=start,
+            tol=1e-10,
+        )
         value = conic_step(
             K, y, C, 0.8, a, b, found.beta1, found.beta2, fit_intercept, ordered=not swaps
         )
@@ -70,7 +79,7 @@ def test_the_loop_descends_on_the_stated_problem(costs):
     K, y, _ = rows(seed=3)
     a_pos, b_pos, a_neg, b_neg = costs
     a, b = np.where(y > 0, a_pos, a_neg), np.where(y > 0, b_pos, b_neg)
-    found = solve_double_ramp(K, y, C=4.0, error_cost=a, refusal_cost=b)
+    found = solve_double_ramp(K, y, DoubleRampTerms(error_cost=a, refusal_cost=b), C=4.0)
     ramp = lambda t: np.clip(1.0 - t, 0.0, 2.0)  # noqa: E731 (mu = 1)
     t = y * (found.g + found.b)
     stated = 0.5 * found.c @ found.g + 4.0 * (
@@ -85,14 +94,14 @@ def test_the_loop_descends_on_the_stated_problem(costs):
 def test_equal_costs_are_the_machine_with_one_d():
     K, y, rng = rows(seed=1)
     weight = rng.uniform(0.5, 2.0, size=len(y))
-    plain = solve_double_ramp(K, y, C=2.0, d=0.25, weight=weight)
+    plain = solve_double_ramp(K, y, DoubleRampTerms(d=0.25, weight=weight), C=2.0)
     costly = solve_double_ramp(
         K,
         y,
+        DoubleRampTerms(
+            weight=weight, error_cost=np.full(len(y), 2.0), refusal_cost=np.full(len(y), 0.5)
+        ),
         C=1.0,
-        weight=weight,
-        error_cost=np.full(len(y), 2.0),
-        refusal_cost=np.full(len(y), 0.5),
     )
     assert np.allclose(plain.g, costly.g, atol=1e-9)
     assert costly.rho == pytest.approx(plain.rho, abs=1e-9)
@@ -104,8 +113,8 @@ def test_a_cost_of_three_equals_three_copies():
     K, y, _ = rows(seed=2)
     a, b = np.where(y > 0, 3.0, 1.0), np.where(y > 0, 0.6, 0.2)
     copies = np.repeat(np.arange(len(y)), np.where(y > 0, 3, 1))
-    costly = solve_double_ramp(K, y, C=1.5, error_cost=a, refusal_cost=b)
-    copied = solve_double_ramp(K[np.ix_(copies, copies)], y[copies], C=1.5, d=0.2)
+    costly = solve_double_ramp(K, y, DoubleRampTerms(error_cost=a, refusal_cost=b), C=1.5)
+    copied = solve_double_ramp(K[np.ix_(copies, copies)], y[copies], DoubleRampTerms(d=0.2), C=1.5)
     assert np.allclose(costly.g[copies] + costly.b, copied.g + copied.b, atol=1e-7)
     assert costly.objective == pytest.approx(copied.objective, rel=1e-9)
 
@@ -136,4 +145,4 @@ def test_stacked_hinges_take_a_weight_and_a_margin_per_row():
 def test_bad_costs_are_named(a, b, message):
     K, y, _ = rows()
     with pytest.raises(ValueError, match=message):
-        solve_double_ramp(K, y, error_cost=a, refusal_cost=b)
+        solve_double_ramp(K, y, DoubleRampTerms(error_cost=a, refusal_cost=b))

@@ -65,6 +65,20 @@ def test_rank_of_a_kernel_from_a_sample_of_its_rows():
     # the sample's rank is full: no more is known than that the kernel's is high
     many = rng.normal(size=(1000, 900))
     high = KernelMatrix(many @ many.T)
-    assert high.known_rank is None
-    assert high.rank() == high.known_rank == 1000
-    assert KernelMatrix(few @ few.T, few).known_rank == 7
+    assert high.known_rank() is None
+    assert high.rank() == high.known_rank() == 1000
+    assert KernelMatrix(few @ few.T, few).known_rank() == 7
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1e-10, 1e-4])
+def test_points_give_the_kernel_to_the_accuracy_asked_for(accuracy):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 2))
+    K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+    rows = KernelMatrix(K)
+    points = rows.points(accuracy)
+    assert np.abs(points @ points.T - K).max() <= max(accuracy, 1e-13)
+    assert points.shape[1] == rows.rank(accuracy)
+    assert rows.points(accuracy) is points
+    if accuracy > 0.0:
+        assert points.shape[1] < rows.points().shape[1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from buttress.losses import Ramp
 from buttress.solvers.hinge.dc import minimize_dc
 from buttress.solvers.hinge.hinges import HingeProblem, HingeTerms
-from buttress.solvers.hinge.ramp import solve_ramp, solve_ramp_in_ball
+from buttress.solvers.hinge.ramp import RampTerms, solve_ramp, solve_ramp_in_ball
 
 
 def make(n=60, seed=0, gamma=1.0, flips=6):
@@ -45,9 +45,8 @@ def test_whole_run_equals_the_reference(oracle):
     solution = solve_ramp(
         arrays["K"],
         arrays["y"].astype(float),
+        RampTerms(s=info["s"], fit_intercept=info["bias"]),
         C=info["C"],
-        s=info["s"],
-        fit_intercept=info["bias"],
         start=arrays["betas"][0] > 0,
     )
     assert solution.n_outer == info["outer"]
@@ -59,7 +58,8 @@ def test_whole_run_equals_the_reference(oracle):
 def test_ball_form_keeps_the_reference_fixed_point(oracle):
     arrays, info = oracle("ramp_constrained_a")
     y = arrays["y"].astype(float)
-    options = {"radius": info["radius"], "s": info["s"], "fit_intercept": False}
+    terms = RampTerms(s=info["s"], fit_intercept=False)
+    options = {"terms": terms, "radius": info["radius"]}
     for start in (arrays["beta01"] > 0, (arrays["alpha_signed"], 0.0)):
         solution = solve_ramp_in_ball(arrays["K"], y, start=start, **options)
         np.testing.assert_allclose(solution.g, arrays["f"], atol=1e-6)
@@ -75,7 +75,7 @@ def test_ball_form_keeps_the_reference_fixed_point(oracle):
 @pytest.mark.parametrize("bias", [True, False])
 def test_hinge_limit_has_a_closed_duality_gap(bias):
     K, y = make()
-    solution = solve_ramp(K, y, C=3.0, s=-np.inf, fit_intercept=bias)
+    solution = solve_ramp(K, y, RampTerms(s=-np.inf, fit_intercept=bias), C=3.0)
     f = solution.g + solution.b
     primal = 0.5 * solution.c @ K @ solution.c + 3.0 * np.maximum(1 - y * f, 0).sum()
     assert solution.objective == pytest.approx(primal, rel=1e-10)
@@ -96,7 +96,7 @@ def test_objective_never_increases_and_the_end_is_stationary(seed, C, s, bias, w
     K, y = make(40, seed)
     rng = np.random.default_rng(seed)
     start = rng.random(40) < 0.4 if wild else None
-    solution = solve_ramp(K, y, C=C, s=s, fit_intercept=bias, start=start)
+    solution = solve_ramp(K, y, RampTerms(s=s, fit_intercept=bias), C=C, start=start)
     path = solution.objective_path
     assert (np.diff(path) <= 1e-9 * (1 + np.abs(path[:-1]))).all()
     assert solution.converged
@@ -104,14 +104,14 @@ def test_objective_never_increases_and_the_end_is_stationary(seed, C, s, bias, w
     value = 0.5 * solution.c @ K @ solution.c + C * Ramp(s).value(y * f).sum()
     assert solution.objective == pytest.approx(value, rel=1e-9)
     again = solve_ramp(
-        K, y, C=C, s=s, fit_intercept=bias, start=(solution.c, solution.b), max_iter=1
+        K, y, RampTerms(s=s, fit_intercept=bias), C=C, start=(solution.c, solution.b), max_iter=1
     )
     assert again.objective >= solution.objective - 1e-6 * (1 + abs(solution.objective))
 
 
 def test_clipped_rows_are_no_support_vectors():
     K, y = make()
-    solution = solve_ramp(K, y, C=10.0, s=-0.5)
+    solution = solve_ramp(K, y, RampTerms(s=-0.5), C=10.0)
     assert solution.clipped.any()
     np.testing.assert_array_equal(solution.c[solution.clipped], 0.0)
 
@@ -121,7 +121,7 @@ def test_integer_weights_equal_copies():
     weight = np.ones(60)
     weight[::4] = 3.0
     index = np.repeat(np.arange(60), weight.astype(int))
-    weighted = solve_ramp(K, y, C=2.0, weight=weight)
+    weighted = solve_ramp(K, y, RampTerms(weight=weight), C=2.0)
     copied = solve_ramp(K[np.ix_(index, index)], y[index], C=2.0)
     np.testing.assert_allclose((weighted.g + weighted.b)[index], copied.g + copied.b, atol=1e-8)
 
@@ -149,7 +149,7 @@ def test_order_of_rows_does_not_matter(seed):
 )
 def test_ball_is_respected_and_its_end_is_stationary(seed, radius, bias, s):
     K, y = make(30, seed)
-    solution = solve_ramp_in_ball(K, y, radius=radius, s=s, fit_intercept=bias)
+    solution = solve_ramp_in_ball(K, y, RampTerms(s=s, fit_intercept=bias), radius=radius)
     norm = np.sqrt(solution.c @ K @ solution.c)
     assert norm <= radius * (1 + 1e-8)
     if solution.ball_active:
@@ -158,11 +158,11 @@ def test_ball_is_respected_and_its_end_is_stationary(seed, radius, bias, s):
     assert (np.diff(path) <= 1e-9).all()
     start = (solution.c, solution.b)
     again = solve_ramp_in_ball(
-        K, y, radius=radius, s=s, fit_intercept=bias, start=start, max_iter=1
+        K, y, RampTerms(s=s, fit_intercept=bias), radius=radius, start=start, max_iter=1
     )
     assert again.objective >= solution.objective - 1e-7
     if np.isneginf(s) and solution.ball_active:
-        same = solve_ramp(K, y, C=solution.C, s=s, fit_intercept=bias)
+        same = solve_ramp(K, y, RampTerms(s=s, fit_intercept=bias), C=solution.C)
         np.testing.assert_allclose(same.g, solution.g, atol=1e-5 * (1 + radius))
 
 
@@ -175,23 +175,23 @@ def test_hinge_in_a_ball_equals_the_conic_solution():
     risk = cp.sum(cp.pos(1 - cp.multiply(y, root @ w + b))) / 40
     problem = cp.Problem(cp.Minimize(risk), [cp.norm(w) <= 4.0])
     problem.solve(solver="CLARABEL")
-    solution = solve_ramp_in_ball(K, y, radius=4.0, s=-np.inf)
+    solution = solve_ramp_in_ball(K, y, RampTerms(s=-np.inf), radius=4.0)
     assert solution.objective == pytest.approx(problem.value, rel=1e-6)
     np.testing.assert_allclose(solution.g, root @ w.value, atol=1e-4)
 
 
 def test_ball_beyond_reach_is_reported():
     K, y = make(20, flips=0, gamma=4.0)
-    solution = solve_ramp_in_ball(K, y, radius=1e4, s=-np.inf)
+    solution = solve_ramp_in_ball(K, y, RampTerms(s=-np.inf), radius=1e4)
     assert not solution.ball_active
     assert solution.objective < 1e-8
 
 
 def test_cap_on_outer_steps_is_reported():
     K, y = make(60)
-    full = solve_ramp(K, y, C=10.0, s=0.0)
+    full = solve_ramp(K, y, RampTerms(s=0.0), C=10.0)
     assert full.n_outer > 1
-    short = solve_ramp(K, y, C=10.0, s=0.0, max_iter=1)
+    short = solve_ramp(K, y, RampTerms(s=0.0), C=10.0, max_iter=1)
     assert not short.converged
     assert short.n_outer == 1
     with pytest.raises(ValueError, match="max_iter=0"):

@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from buttress.datasets import make_noisy_band
 from buttress.losses import DoubleHinge, DoubleRamp, GeneralizedHinge, Hinge
 from buttress.solvers.hinge.kernel_rows import KernelRowCache
-from buttress.solvers.hinge.reject import double_ramp_step, solve_double_ramp, solve_stacked_hinge
+from buttress.solvers.hinge.reject import (
+    DoubleRampTerms,
+    double_ramp_step,
+    solve_double_ramp,
+    solve_stacked_hinge,
+)
 
 
 def make_case(name, seed=0):
@@ -80,7 +85,7 @@ def test_convex_step_equals_conic_solution(case, d, mu, C):
     K, y = make_case(case)
     rng = np.random.default_rng(3)
     for start in (None, (rng.normal(size=len(y)), 0.3, 0.4)):
-        found = double_ramp_step(K, y, C=C, d=d, mu=mu, start=start, tol=1e-10)
+        found = double_ramp_step(K, y, DoubleRampTerms(d=d, mu=mu), C=C, start=start, tol=1e-10)
         value, g, b, rho = conic_double_ramp(K, y, C, d, mu, found.beta1, found.beta2)
         scale = 1 + np.abs(found.g).max()
         assert abs(found.step_objective - value) <= 1e-8 * (1 + abs(value))
@@ -96,7 +101,11 @@ def test_convex_step_with_weights_and_without_intercept():
     weight = np.random.default_rng(0).uniform(0.2, 3.0, size=len(y))
     for fit_intercept in (True, False):
         found = double_ramp_step(
-            K, y, C=2.0, d=0.2, mu=0.7, weight=weight, fit_intercept=fit_intercept, tol=1e-10
+            K,
+            y,
+            DoubleRampTerms(d=0.2, mu=0.7, weight=weight, fit_intercept=fit_intercept),
+            C=2.0,
+            tol=1e-10,
         )
         value, g, b, rho = conic_double_ramp(
             K, y, 2.0, 0.2, 0.7, found.beta1, found.beta2, weight, fit_intercept
@@ -133,10 +142,12 @@ def test_double_hinge_is_the_scaled_generalised_hinge():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_one_half_is_the_ramp_machine_without_rejection(fit_intercept):
     K, y = make_case("plain", seed=5)
-    found = solve_double_ramp(K, y, C=5.0, d=0.5, fit_intercept=fit_intercept)
+    found = solve_double_ramp(K, y, DoubleRampTerms(d=0.5, fit_intercept=fit_intercept), C=5.0)
     assert found.rho == 0.0
     # a cost just below one half gives the same function: both groups are the same machine
-    near = solve_double_ramp(K, y, C=5.0, d=0.5 - 1e-9, fit_intercept=fit_intercept)
+    near = solve_double_ramp(
+        K, y, DoubleRampTerms(d=0.5 - 1e-9, fit_intercept=fit_intercept), C=5.0
+    )
     assert np.allclose(found.g + found.b, near.g + near.b, atol=1e-5)
     loss = DoubleRamp(d=0.5, mu=1.0, rho=0.0).value(y * (found.g + found.b)).sum()
     assert found.objective == pytest.approx(0.5 * found.c @ found.g + 5.0 * loss, rel=1e-12)
@@ -157,7 +168,12 @@ def test_objective_never_rises_and_the_end_is_stationary(seed, d, mu, C, case, f
     start = (3 * rng.normal(size=len(y)), float(rng.normal()), float(abs(rng.normal())))
     for first in (None, start):
         found = solve_double_ramp(
-            K, y, C=C, d=d, mu=mu, start=first, fit_intercept=fit_intercept, tol=1e-9
+            K,
+            y,
+            DoubleRampTerms(d=d, mu=mu, fit_intercept=fit_intercept),
+            C=C,
+            start=first,
+            tol=1e-9,
         )
         path = found.objective_path
         assert (np.diff(path) <= 1e-9 * (1 + np.abs(path[:-1]))).all()
@@ -169,11 +185,9 @@ def test_objective_never_rises_and_the_end_is_stationary(seed, d, mu, C, case, f
         again = double_ramp_step(
             K,
             y,
+            DoubleRampTerms(d=d, mu=mu, fit_intercept=fit_intercept),
             C=C,
-            d=d,
-            mu=mu,
             start=(found.c, found.b, found.rho),
-            fit_intercept=fit_intercept,
             tol=1e-9,
         )
         assert again.objective >= found.objective - 1e-6 * (1 + abs(found.objective))
@@ -182,7 +196,7 @@ def test_objective_never_rises_and_the_end_is_stationary(seed, d, mu, C, case, f
 def test_thresholds_minimise_the_loss_for_the_function_found():
     """The intervals are the minimisers over a fine grid of both thresholds."""
     K, y = make_case("duplicates", seed=7)
-    step = double_ramp_step(K, y, C=1.0, d=0.2, tol=1e-11)
+    step = double_ramp_step(K, y, DoubleRampTerms(d=0.2), C=1.0, tol=1e-11)
 
     def value(low, high):
         t_low, t_high = y * (step.g + low), y * (step.g + high)
@@ -197,7 +211,7 @@ def test_thresholds_minimise_the_loss_for_the_function_found():
 
 def test_zero_kernel_rejects_everything():
     y = np.array([1.0, -1.0] * 10)
-    found = solve_double_ramp(np.zeros((20, 20)), y, C=1.0, d=0.2, mu=1.0)
+    found = solve_double_ramp(np.zeros((20, 20)), y, DoubleRampTerms(d=0.2, mu=1.0), C=1.0)
     assert found.objective == pytest.approx(20 * 0.2 * 2.0)
     assert found.b == pytest.approx(0.0)
     assert found.rho == pytest.approx(1.0)
@@ -207,7 +221,7 @@ def test_no_free_variable_takes_the_middle_of_the_interval():
     # four rows of cost d balance one of cost 1 - d: in group A every variable is at a bound
     K, _ = make_case("plain", seed=12)
     K, y = K[:5, :5], np.array([1.0, 1.0, 1.0, 1.0, -1.0])
-    found = double_ramp_step(K, y, C=0.01, d=0.2, tol=1e-12)
+    found = double_ramp_step(K, y, DoubleRampTerms(d=0.2), C=0.01, tol=1e-12)
     assert found.interval_a[0] + 1e-3 < found.interval_a[1]
     assert found.b - found.rho == pytest.approx(found.interval_a.mean())
     value, *_ = conic_double_ramp(K, y, 0.01, 0.2, 1.0, found.beta1, found.beta2)
@@ -216,10 +230,10 @@ def test_no_free_variable_takes_the_middle_of_the_interval():
 
 def test_warm_start_goes_the_same_way_in_fewer_steps():
     K, y = make_case("plain", seed=8)
-    previous = solve_double_ramp(K, y, C=2.0, d=0.1)
+    previous = solve_double_ramp(K, y, DoubleRampTerms(d=0.1), C=2.0)
     for d in (0.15, 0.3, 0.5):
-        cold = solve_double_ramp(K, y, C=2.0, d=d)
-        warm = solve_double_ramp(K, y, C=2.0, d=d, warm=previous)
+        cold = solve_double_ramp(K, y, DoubleRampTerms(d=d), C=2.0)
+        warm = solve_double_ramp(K, y, DoubleRampTerms(d=d), C=2.0, warm=previous)
         assert warm.n_outer == cold.n_outer
         assert np.allclose(warm.g + warm.b, cold.g + cold.b, atol=1e-7)
         assert warm.rho == pytest.approx(cold.rho, abs=1e-7)
@@ -230,8 +244,10 @@ def test_a_row_cache_gives_the_same_solution():
     K, y = make_case("plain", seed=9)
     cache = KernelRowCache(lambda rows: K[rows], np.diagonal(K), cache_size=1e-4)
     for fit_intercept in (True, False):
-        whole = solve_double_ramp(K, y, C=2.0, d=0.2, fit_intercept=fit_intercept)
-        rows = solve_double_ramp(cache, y, C=2.0, d=0.2, fit_intercept=fit_intercept)
+        whole = solve_double_ramp(K, y, DoubleRampTerms(d=0.2, fit_intercept=fit_intercept), C=2.0)
+        rows = solve_double_ramp(
+            cache, y, DoubleRampTerms(d=0.2, fit_intercept=fit_intercept), C=2.0
+        )
         assert np.allclose(whole.g + whole.b, rows.g + rows.b, atol=1e-6)
 
 
@@ -258,9 +274,8 @@ def test_reference_steps(oracle, name):
     found = double_ramp_step(
         arrays["K"],
         arrays["y"],
+        DoubleRampTerms(d=given_["d"], mu=given_["mu"]),
         C=given_["C"],
-        d=given_["d"],
-        mu=given_["mu"],
         start=(arrays["c0"], given_["b0"], given_["rho0"]),
     )
     assert found.step_objective == pytest.approx(given_["primal"], rel=1e-8)
@@ -282,9 +297,8 @@ def test_reference_runs(oracle, name):
     found = solve_double_ramp(
         arrays["K"],
         arrays["y"],
+        DoubleRampTerms(d=given_["d"], mu=given_["mu"]),
         C=given_["C"],
-        d=given_["d"],
-        mu=given_["mu"],
         start=(arrays["c0"], given_["b0"], given_["rho0"]),
     )
     assert found.objective == pytest.approx(given_["objective"][-1], rel=1e-8)
@@ -306,7 +320,9 @@ def test_no_row_beyond_the_last_kink_carries_a_dual_variable(seed):
     """Where the last step gains nothing but rounding, its duals still are the right ones."""
     sample = make_noisy_band(random_state=seed)
     y = np.where(sample.y == np.unique(sample.y)[1], 1.0, -1.0)
-    solution = solve_double_ramp(sample.X @ sample.X.T, y, C=100.0, d=0.2, tol=1e-10)
+    solution = solve_double_ramp(
+        sample.X @ sample.X.T, y, DoubleRampTerms(d=0.2), C=100.0, tol=1e-10
+    )
     t = y * (solution.g + solution.b)
     assert solution.converged
     for gamma, kink in (

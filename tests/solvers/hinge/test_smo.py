@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelRowCache
-from buttress.solvers.hinge.smo import solve_box_qp
+from buttress.solvers.hinge.smo import BoxTerms, solve_box_qp
+
+
+def solve(K, *, sign, linear, lower, upper, row=None, group=None, **until):
+    return solve_box_qp(BoxTerms(K, sign, linear, row, group), lower, upper, **until)
 
 
 def rbf(X, gamma):
@@ -35,7 +39,7 @@ def check(K, sign, linear, lower, upper, row=None, group=None, tol=1e-10):
     m = len(sign)
     row = np.arange(m) if row is None else row
     group = np.zeros(m, dtype=int) if group is None else group
-    solution = solve_box_qp(
+    solution = solve(
         K, sign=sign, linear=linear, lower=lower, upper=upper, row=row, group=group, tol=tol
     )
     value, g = conic(K, sign, linear, lower, upper, row, group)
@@ -62,7 +66,7 @@ def sample(n, p=2, seed=0, gamma=1.0):
 @pytest.mark.smoke
 def test_two_points_by_hand():
     y = np.array([1.0, -1.0])
-    solution = solve_box_qp(
+    solution = solve(
         np.eye(2), sign=y, linear=-np.ones(2), lower=np.zeros(2), upper=np.full(2, 0.25)
     )
     np.testing.assert_allclose(solution.a, [0.25, 0.25])
@@ -143,7 +147,7 @@ def test_blocks_of_rows_reach_the_solution_of_the_whole():
     K = rbf(X, 0.5)
     options = {"sign": y, "linear": -np.ones(900), "lower": np.zeros(900)}
     for C in (1.0, 300.0):
-        solution = solve_box_qp(K, upper=np.full(900, C), tol=1e-9, **options)
+        solution = solve(K, upper=np.full(900, C), tol=1e-9, **options)
         # the certificate is exact: gap = primal - dual, recomputed here from scratch
         f = K @ solution.c + solution.threshold[0]
         primal = 0.5 * solution.c @ K @ solution.c + C * np.maximum(1 - y * f, 0).sum()
@@ -169,8 +173,8 @@ def test_cached_rows_give_the_same_solution_with_little_memory():
     }
     cache = KernelRowCache(compute, np.diagonal(K), cache_size=0.1)
     assert cache.most_rows == 64
-    reference = solve_box_qp(K, **options)
-    solution = solve_box_qp(cache, **options)
+    reference = solve(K, **options)
+    solution = solve(cache, **options)
     assert solution.converged
     assert solution.objective == pytest.approx(reference.objective, rel=1e-10)
     np.testing.assert_allclose(solution.g, reference.g, atol=1e-6)
@@ -187,12 +191,12 @@ def test_warm_start_from_any_point_is_repaired():
         "upper": np.full(50, 2.0),
         "tol": 1e-10,
     }
-    cold = solve_box_qp(K, **options)
+    cold = solve(K, **options)
     for start in (cold.a, rng.normal(0, 5, 50), np.full(50, 9.0)):
-        warm = solve_box_qp(K, start=start, **options)
+        warm = solve(K, start=start, **options)
         assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
         assert abs(y @ warm.a) < 1e-10
-    near = solve_box_qp(K, start=cold.a, start_g=(cold.c, cold.g), **options)
+    near = solve(K, start=cold.a, start_g=(cold.c, cold.g), **options)
     assert near.n_iter == 0
     np.testing.assert_allclose(near.g, cold.g, atol=1e-12)
 
@@ -206,14 +210,14 @@ def test_float32_kernel():
         "upper": np.ones(80),
         "tol": 1e-6,
     }
-    single = solve_box_qp(K.astype(np.float32), **options)
-    double = solve_box_qp(K, **options)
+    single = solve(K.astype(np.float32), **options)
+    double = solve(K, **options)
     np.testing.assert_allclose(single.g, double.g, atol=1e-5)
 
 
 def test_iteration_cap_is_reported():
     K, y = sample(100)
-    solution = solve_box_qp(
+    solution = solve(
         K,
         sign=y,
         linear=-np.ones(100),
@@ -229,11 +233,9 @@ def test_iteration_cap_is_reported():
 def test_impossible_boxes_are_refused():
     y = np.array([1.0, 1.0])
     with pytest.raises(ValueError, match="sum constraint of group 0"):
-        solve_box_qp(
-            np.eye(2), sign=y, linear=-np.ones(2), lower=np.full(2, 1.0), upper=np.full(2, 2.0)
-        )
+        solve(np.eye(2), sign=y, linear=-np.ones(2), lower=np.full(2, 1.0), upper=np.full(2, 2.0))
     with pytest.raises(ValueError, match="lower bound"):
-        solve_box_qp(np.eye(2), sign=y, linear=-np.ones(2), lower=np.ones(2), upper=np.zeros(2))
+        solve(np.eye(2), sign=y, linear=-np.ones(2), lower=np.ones(2), upper=np.zeros(2))
     with pytest.raises(ValueError, match="square"):
         KernelMatrix(np.ones((2, 3)))
 
@@ -248,7 +250,7 @@ def test_unscaled_features_and_a_large_penalty_converge(scale):
     rng = np.random.default_rng(0)
     X = scale * rng.normal(size=(300, 10))
     y = np.where(X[:, 0] + scale * rng.normal(size=300) > 0, 1.0, -1.0)
-    solution = solve_box_qp(
+    solution = solve(
         X @ X.T, sign=y, linear=-np.ones(300), lower=np.zeros(300), upper=np.full(300, 100.0),
         max_iter=500_000,
     )  # fmt: skip

@@ -6,8 +6,12 @@ import pytest
 from buttress import DoubleRampClassifier, RampClassifier
 from buttress.kernels import make_kernel
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.hinge.smo import solve_box_qp
+from buttress.solvers.hinge.smo import BoxTerms, solve_box_qp
 from buttress.solvers.hinge.streamed_kernel import StreamedKernel
+
+
+def solve(K, *, sign, linear, lower, upper, row=None, group=None, **until):
+    return solve_box_qp(BoxTerms(K, sign, linear, row, group), lower, upper, **until)
 
 
 def rows_and_labels(n=900, p=4, seed=0):
@@ -55,8 +59,8 @@ def test_rough_sums_on_the_way_do_not_show_in_the_result(digits, C, tol):
         "lower": np.zeros(900),
         "upper": C * np.ones(900),
     }
-    found = solve_box_qp(streamed(K, digits), tol=tol, **problem)
-    exact = solve_box_qp(K, tol=1e-8, **problem)
+    found = solve(streamed(K, digits), tol=tol, **problem)
+    exact = solve(K, tol=1e-8, **problem)
     assert found.converged
     assert found.violation <= 2.0 * tol
     # the certificate is that of all digits, and bounds the distance to the optimum

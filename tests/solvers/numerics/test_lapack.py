@@ -42,6 +42,16 @@ def test_factors_and_solutions():
     np.testing.assert_allclose(found @ A, right, atol=1e-12)
 
 
+def test_the_inverse_from_a_factor():
+    random = np.random.default_rng(2)
+    A = random.standard_normal((6, 6))
+    A = A @ A.T + np.eye(6)
+    inverse = A.copy()
+    assert lapack.cholesky_in_place(inverse) == 0
+    assert lapack.inverse_from_cholesky(inverse) == 0
+    np.testing.assert_allclose(np.tril(inverse), np.tril(np.linalg.inv(A)), atol=1e-12)
+
+
 def test_the_first_minor_that_is_not_definite_is_named():
     A = np.diag([1.0, 2.0, -1.0, 4.0])
     assert lapack.cholesky_in_place(A) == 3

@@ -42,12 +42,20 @@ def test_logistic_thresholds_are_those_of_the_general_search(spread, guess):
             assert found == pytest.approx(general, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("h", [0.3, 2.0])
+PIECES = [
+    EllipsoidError(h=0.0, omega=0.4),
+    EllipsoidError(h=0.3, omega=0.4),
+    EllipsoidError(h=2.0, omega=0.4),
+    TruncatedQuadratic(),
+    TruncatedQuadratic(b1=0.5, b2=2.0),
+]
+
+
+@pytest.mark.parametrize("loss", PIECES, ids=repr)
 @pytest.mark.parametrize("radius", [1.0, 30.0, 1000.0])
-def test_the_central_path_ends_at_the_solution(h, radius):
+def test_the_central_path_ends_at_the_solution(loss, radius):
     X, y, rng = noisy_rows()
     w = rng.uniform(0.5, 2.0, len(y))
-    loss = EllipsoidError(h=h, omega=0.4)
     rows = Rows(y, w)
     centred = X - X.mean(axis=0)
     found = follow_central_path(centred, rows, loss, radius, 0.1)
@@ -66,10 +74,11 @@ def test_the_central_path_ends_at_the_solution(h, radius):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_wide_radii_of_a_loss_with_a_linear_piece_are_solved(seed):
+@pytest.mark.parametrize("h", [0.0, 0.5])
+def test_wide_radii_of_a_loss_with_a_linear_piece_are_solved(seed, h):
     X, y, _ = noisy_rows(80, 4, seed)
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
-    loss = EllipsoidError(h=0.5, omega=0.1)
+    loss = EllipsoidError(h=h, omega=0.3 if h == 0.0 else 0.1)
     found = solve_distance(Geometry(K), y, loss, 300.0, max_iter=300)
     assert found.norm <= 300.0 * (1.0 + 1e-12)
     conic = pytest.importorskip("clarabel") and solve_distance(

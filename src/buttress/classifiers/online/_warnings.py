@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from buttress._memory import free_memory
+from buttress._user_warnings import warn_user
 
 # Labelled rows after which a class without a support vector is worth a word.
 _ONE_SIDED_AFTER = 300
@@ -20,11 +20,9 @@ def warn_of_few_rows(learner: Any, n_rows: int) -> None:
     """The first call of `partial_fit` was too short to fix the kernel's width."""
     guessed = learner.gamma_ is not None and learner.gamma in ("scale", "median")
     if guessed and n_rows < _FEW_ROWS:
-        warnings.warn(
+        warn_user(
             f"gamma={learner.gamma!r} was fixed at {learner.gamma_:.4g} from the {n_rows} row(s) "
             "of the first call to partial_fit. Give gamma as a number, or a larger first call.",
-            UserWarning,
-            stacklevel=5,
         )
 
 
@@ -35,23 +33,19 @@ def warn_of_labels(learner: Any) -> None:
         told["one_sided"] = True
         without = learner.classes_[learner.n_support_ == 0].tolist()
         if without:
-            warnings.warn(
+            warn_user(
                 f"After {labelled} labelled rows the classes {without} have no support "
                 "vector: the first rows of the others may have locked them out. Lower s, narrow "
                 "the kernel (larger gamma), or shuffle the start of the stream.",
-                UserWarning,
-                stacklevel=6,
             )
     share = learner.n_skipped_ / max(labelled, 1)
     if not told["refusing"] and labelled >= _REFUSING_AFTER and share > _REFUSING_SHARE:
         told["refusing"] = True
-        warnings.warn(
+        warn_user(
             f"{share:.0%} of {labelled} labelled rows were refused as label errors. "
             "Unless that many labels are wrong, early rows with wrong labels have closed a "
             "region to the right ones. Fit again with the rows in another order, lower s, or "
             "narrow the kernel (larger gamma).",
-            UserWarning,
-            stacklevel=6,
         )
 
 
@@ -64,7 +58,7 @@ def warn_of_growth(learner: Any) -> None:
     message = forecast(learner.n_seen_, store.n, store.bytes_per_vector, free)
     if message is not None:
         learner._told["memory"] = True
-        warnings.warn(message, UserWarning, stacklevel=6)
+        warn_user(message)
 
 
 def forecast(n_seen: int, n_vectors: int, bytes_per_vector: float, free: int) -> str | None:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from buttress._arrays import Array, IntArray
 from buttress._frames import validate_data
-from buttress.classifiers.base import BaseMarginClassifier, all_or_nothing
+from buttress.classifiers.base import BaseMarginClassifier, all_or_nothing, describe_kernel_input
 from buttress.classifiers.callbacks import (
     CallbackSupportMixin,
     FitTasks,
@@ -53,9 +53,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        describe_kernel_input(tags, self.kernel)
         return tags
 
     def _rule(self) -> Any:

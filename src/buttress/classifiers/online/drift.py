@@ -150,8 +150,8 @@ def learn_with_rival(
     rows = np.flatnonzero(codes >= 0)
     known = codes[rows]
     main = model.learn(*call)
-    other = main if rival is None else rival.learn(*call)
-    parts: list[tuple[slice, Outcome]] = []
+    challenger = main if rival is None else rival.learn(*call)
+    answered: list[tuple[slice, Outcome]] = []
     begin, done = 0, 0
     while done < len(rows):
         wrong = answers(main.scores[rows[done:]]) != known[done:]
@@ -160,22 +160,23 @@ def learn_with_rival(
             if index is None:
                 break
             done += index + 1
-            rest = slice(int(rows[done - 1]) + 1, None)
+            after = slice(int(rows[done - 1]) + 1, None)
             rival = new_model()
-            other = Outcome.empty(len(codes), Y.shape[1])
-            part = rival.learn(X[rest], Y[rest], positions[rest], codes[rest])
-            other.rows(rest).copy_from(part)
+            challenger = Outcome.empty(len(codes), Y.shape[1])
+            learned = rival.learn(X[after], Y[after], positions[after], codes[after])
+            challenger.rows(after).copy_from(learned)
         else:
-            verdict = rivalry.compare(wrong, answers(other.scores[rows[done:]]) != known[done:])
+            rival_wrong = answers(challenger.scores[rows[done:]]) != known[done:]
+            verdict = rivalry.compare(wrong, rival_wrong)
             if verdict is None:
                 break
             done += verdict[0] + 1
             if verdict[1]:
                 end = int(rows[done - 1]) + 1
-                parts.append((slice(begin, end), main))
-                begin, main, model = end, other, rival
+                answered.append((slice(begin, end), main))
+                begin, main, model = end, challenger, rival
             rival = None
     outcome = Outcome.empty(len(codes), Y.shape[1])
-    for part_rows, source in [*parts, (slice(begin, None), main)]:
-        outcome.rows(part_rows).copy_from(source.rows(part_rows))
+    for answered_rows, source in [*answered, (slice(begin, None), main)]:
+        outcome.rows(answered_rows).copy_from(source.rows(answered_rows))
     return outcome, model, rival

@@ -14,90 +14,27 @@ class KernelPerceptron(AbstainingMixin, BaseOnlineClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="rbf"
-        "rbf" is ``exp(-gamma |x - z|²)``; also "linear", "poly", "sigmoid", "laplacian", any
-        name of scikit-learn's pairwise kernels, a callable, or "precomputed" (`fit` only).
-    gamma : {"scale", "auto", "median"} or float, default="scale"
-        The kernel's width; a word is resolved from the rows of `fit`, or of the first call of
-        `partial_fit` (give a number when that call is short).
-    degree : float, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" and "sigmoid" kernels.
-    kernel_params : dict, default=None
-        Further arguments of the kernel function.
-    budget : int, default=None
-        The largest number of support vectors; None lets the model grow.
-    budget_policy : {"merge", "project", "forget", "forget_oldest"}, default="merge"
-        What happens to one vector too many: the lightest is merged with the partner that
-        loses least (Gaussian kernel: a new point between the two, O(budget · n_features)), or
-        the vector that loses least is projected onto the others (O(budget²) and a matrix of
-        that size), or the one of smallest coefficients (the oldest among equals) or the
-        oldest is dropped (O(budget)).
-    block_size : int, default=64
-        Rows taken at a time, and four times as many without a budget when a call brings them.
-        It changes the speed, not the model.
-    window : int, default=1000
-        Labelled rows that `windowed_error_` looks back on.
-    drift : {None, "page-hinkley"} or a drift detector of river, default=None
-        Watch the mistakes with a Page-Hinkley test; on an alarm a new model starts beside
-        the old one and takes over when it has made fewer mistakes on at least 200 rows.
-    d : float in (0, 0.5], optional
-        Cost of giving no answer, when a wrong one costs 1: rows are refused where the latest rows
-        of that confidence were wrong more often. At most one of `d`, `target_coverage` and
-        `target_risk` is given; with none of them nothing is refused.
-    target_coverage : float in (0, 1), optional
-        Share of the rows to answer in the long run, also when the stream drifts: after T rows it
-        is off by ``102 / T`` at most.
-    target_risk : float in (0, 1), optional
-        Error among the answers in the long run, also when the stream drifts.
+    kernel, gamma, degree, coef0, kernel_params
+        The kernel, as in `PARampClassifier`.
+    budget, budget_policy, block_size
+        The largest number of support vectors, what happens to one too many, and the rows taken at
+        a time, as in `PARampClassifier`.
+    window, drift
+        Labelled rows that `windowed_error_` looks back on, and the watch for a change of the
+        stream, as in `PARampClassifier`.
+    d, target_coverage, target_risk
+        Give no answer at this cost, for this share of answers, or for this error among them, as
+        in `PARampClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    support_ : ndarray of shape (n_support,)
-        Stream positions of the support vectors, counted from 0 over all rows seen. A merged
-        vector has the position of its heavier parent.
-    support_vectors_ : ndarray or sparse matrix of shape (n_support, n_features)
-        The vectors; empty for a precomputed kernel.
-    dual_coef_ : ndarray of shape (n_problems, n_support)
-        Their signed coefficients, one row per binary problem (one for two classes, else one
-        per class against the rest, over one shared support set).
-    n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
-    coef_ : ndarray of shape (n_problems, n_features)
-        Weights; linear kernel only.
-    intercept_ : ndarray of shape (n_problems,)
-        Zero: the model has no bias.
-    gamma_ : float or None
-        The width used.
-    kernel_ : Kernel
-        The kernel with its parameters fixed.
-    n_seen_, n_labelled_ : int
-        Rows seen, and those of them that had a label.
-    n_updates_, n_skipped_, n_mistakes_ : int
-        Rows that became support vectors, rows the ramp refused (none), and rows
-        whose label differed from the answer given before learning them.
-    progressive_error_ : float
-        ``n_mistakes_ / n_labelled_``, the prequential error.
-    windowed_error_ : float
-        The same over the last `window` labelled rows.
-    history_ : dict of ndarray
-        "n_seen", "labelled", "updates", "skipped", "mistakes" and "support_vectors" per
-        `block_size` rows of the stream; beyond 4096 entries neighbours are added up.
-    n_drifts_ : int
-        Alarms of the drift test.
-    thresholds_ : ndarray of shape (2,)
-        The band of refusal as it stands, on the scale of `decision_function`.
-    coverage_, answered_error_ : float
-        Share of the rows so far that were answered, and of the answers that were wrong.
-    solver_ : str
-        "stream".
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are strings.
+    classes_, support_, support_vectors_, dual_coef_, n_support_, coef_, intercept_, gamma_, \
+kernel_, n_seen_, n_labelled_, n_updates_, n_mistakes_, progressive_error_, windowed_error_, \
+history_, n_drifts_, thresholds_, coverage_, answered_error_, solver_, n_features_in_, \
+feature_names_in_
+        As in `PARampClassifier`.
+    n_skipped_ : int
+        Zero: no row is refused to be learned.
 
     Notes
     -----

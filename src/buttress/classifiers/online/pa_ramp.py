@@ -6,7 +6,7 @@ from typing import Any
 
 from buttress.classifiers.online.abstain import AbstainingMixin
 from buttress.classifiers.online.base import BaseOnlineClassifier
-from buttress.classifiers.parameters import check_number, check_option
+from buttress.classifiers.parameters import check_flag, check_number
 from buttress.solvers.stream.rules import PARampRule
 
 
@@ -186,7 +186,7 @@ class PARampClassifier(AbstainingMixin, BaseOnlineClassifier):
 
     def _rule(self) -> PARampRule:
         s = check_number("s", self.s, "[-inf, 0]")
-        check_option("warm_start_per_class", self.warm_start_per_class, (True, False))
+        check_flag("warm_start_per_class", self.warm_start_per_class)
         if s == 0 and not self.warm_start_per_class:
             raise ValueError(
                 "s=0 is refused: the model starts at f = 0, where the loss of every row equals "

@@ -61,11 +61,11 @@ class RecentErrors:
 
         1 where there is none.
         """
-        best, seen, wrong = BINS, 0.0, self.unit
+        best, answered, wrong = BINS, 0.0, self.unit
         for k in range(BINS - 1, -1, -1):
-            seen += self.rows[k]
+            answered += self.rows[k]
             wrong += self.wrong[k]
-            if self.rows[k] > 0.0 and wrong <= aim * seen:
+            if self.rows[k] > 0.0 and wrong <= aim * answered:
                 best = k
         # nothing was seen below: as good as answered
         if best < BINS and not any(self.rows[:best]):

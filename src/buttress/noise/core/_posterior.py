@@ -136,15 +136,6 @@ def two_rate_posterior(design: Design, prior: Prior, random: np.random.Generator
     )
 
 
-def trusting_draws(design: Design, n_draws: int, random: np.random.Generator) -> Array:
-    """Draws of the coefficients when every label is right: a curve without asymptotes."""
-    k = design.features.shape[1] + 1
-    curves = maximise(design, np.eye(k)[None], np.zeros(design.n_parameters))
-    factor = np.linalg.cholesky(curves.curvature[0])
-    noise = random.standard_normal((design.n_parameters, n_draws))
-    return np.asarray(curves.coefficients + np.linalg.solve(factor.T, noise).T)
-
-
 @dataclass(frozen=True, eq=False)
 class FreeMode:
     """The most probable free transition matrix (more than two classes), and its evidence."""
@@ -296,7 +287,7 @@ def _sampled(
     posterior differs from the normal one; with many rows it does not.
     """
     exact = len(design.codes) <= _ROWS_FOR_PLACING
-    draws = _draw(grid.mass, N_DRAWS * (_SURPLUS if exact else 1), random)
+    draws = systematic(grid.mass, N_DRAWS * (_SURPLUS if exact else 1), random)
     factor = np.linalg.cholesky(grid.curves.curvature[draws])
     noise = _SPREAD * random.standard_normal((len(draws), design.n_parameters))
     shift = np.linalg.solve(np.swapaxes(factor, 1, 2), noise[:, :, None])[:, :, 0]
@@ -312,7 +303,7 @@ def _sampled(
         weight /= weight.sum()
         mass = np.zeros(len(grid.mass))
         np.add.at(mass, draws, weight)
-        kept = _draw(weight, N_DRAWS, random)
+        kept = systematic(weight, N_DRAWS, random)
         draws, coefficients = draws[kept], coefficients[kept]
     return _jitter(grid.axes, draws, random), coefficients, mass
 
@@ -326,7 +317,7 @@ def _in_blocks(design: Design, matrices: Array, coefficients: Array) -> Array:
     return np.concatenate(in_threads(block, range(0, len(matrices), step), workers()))
 
 
-def _draw(mass: Array, count: int, random: np.random.Generator) -> IntArray:
+def systematic(mass: Array, count: int, random: np.random.Generator) -> IntArray:
     """Points by systematic sampling: the least scatter for their number."""
     places = (np.arange(count) + random.random()) / count
     return np.asarray(np.minimum(np.searchsorted(np.cumsum(mass), places), len(mass) - 1))

@@ -64,7 +64,8 @@ def class_noise(scores: Array, codes: IntArray, weight: Array | None = None) -> 
     True
     """
     n_classes = max(int(codes.max()) + 1, 2)
-    if np.ptp(scores) <= 1e-12 * max(float(np.abs(scores).max()), 1e-300):
+    # squares of differences below 1e-150 vanish
+    if np.ptp(scores) <= max(1e-12 * float(np.abs(scores).max()), 1e-150):
         return ClassNoise(np.zeros(n_classes), 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)

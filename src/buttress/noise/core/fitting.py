@@ -26,7 +26,6 @@ from buttress.noise.core._posterior import (
     Posterior,
     free_mode,
     free_posterior,
-    trusting_draws,
     two_rate_evidence,
     two_rate_posterior,
     uniform_posterior,
@@ -49,9 +48,7 @@ DEFAULT_PRIOR = (1.0, 3.0)
 # Share of a row that every row counts for in the posterior. Scores are no fixed covariates: they
 # share folds and neighbours, and the curve is never quite logistic. With it 90 % intervals cover
 # in 9 of 10 cells of the development sets, with 1 in 7.
-_ROW_SHARE = 0.6
-# A class whose rate is below this part of another's is spared (see `with_trust_in_labels`).
-_SPARED = 0.25
+ROW_SHARE = 0.6
 # One rate for all classes is held for five times as likely beforehand as rates that differ. Of
 # twelve development sets, two splits: to pick the likelier kind instead of averaging loses half a
 # percent at 10 % noise and under one-sided noise; odds of three are better under one-sided noise,
@@ -155,7 +152,7 @@ def estimate_label_noise(
     rates: str = "auto",
     level: float = 0.9,
     fewest_rows: int = FEWEST_ROWS,
-    row_share: float = _ROW_SHARE,
+    row_share: float = ROW_SHARE,
 ) -> LabelNoise:
     """`fit_label_noise` for callers that have a use for an estimate from very few rows."""
     if rates not in ("auto", "uniform", "per_class"):
@@ -177,7 +174,7 @@ def estimate_label_noise(
     table, codes, weight = table[used], codes[used], weight[used]
     _check_rows(codes, known, fewest_rows)
     centre, scale = _standardisation(table, weight)
-    design = _design((table - centre[:, None]) / scale[:, None], codes, row_share * weight)
+    design = curve_design((table - centre[:, None]) / scale[:, None], codes, row_share * weight)
     random = np.random.default_rng(0)
     with own_threads():
         posterior, kind, factor = _chosen(design, (a, b), rates, random)
@@ -192,6 +189,7 @@ def estimate_label_noise(
         p_value=p_value,
         level=level,
         n_rows=len(used),
+        log_evidence=posterior.log_evidence,
         rate_bounds=posterior.rate_intervals(level),
         centre=centre,
         scale=scale,
@@ -200,46 +198,6 @@ def estimate_label_noise(
     )
     _warn(noise, posterior, table, codes)
     return noise
-
-
-def with_trust_in_labels(
-    noise: LabelNoise, scores: Any, y: Any, sample_weight: Any = None
-) -> LabelNoise:
-    """The noise model averaged with one in which every label is right.
-
-    Parameters
-    ----------
-    noise : LabelNoise
-        Of these scores and labels.
-    scores, y, sample_weight
-        As in `fit_label_noise`.
-
-    Returns
-    -------
-    LabelNoise
-        Every other of the draws in which no class is spared is replaced by one of a curve without
-        asymptotes. Rates and intervals are those of `noise`.
-
-    Notes
-    -----
-    Wrong labels everywhere, and classes that overlap everywhere, give the same labels. That the
-    curve has asymptotes says that one of the two is there, not which: both are held for equally
-    likely. Overlap bends both ends of the curve, though: where one end is clean, because labels of
-    one class are wrong and hardly any of another, the noise stands for itself.
-    """
-    labels = np.asarray(y)
-    weight = check_weight(sample_weight, len(labels))
-    used = np.flatnonzero(weight)
-    table = score_table(scores, len(noise.classes))[used]
-    standard = (table - noise.centre[:, None]) / noise.scale[:, None]
-    codes = encode(labels[used], noise.classes)
-    design = _design(standard, codes, _ROW_SHARE * weight[used])
-    rates = 1.0 - np.diagonal(noise.transition_draws, axis1=1, axis2=2)
-    replaced = np.flatnonzero(rates.min(axis=1) >= _SPARED * rates.max(axis=1))[::2]
-    transition, coefficients = noise.transition_draws.copy(), noise.coefficient_draws.copy()
-    transition[replaced] = np.eye(len(noise.classes))
-    coefficients[replaced] = trusting_draws(design, len(replaced), np.random.default_rng(0))
-    return replace(noise, transition_draws=transition, coefficient_draws=coefficients)
 
 
 def _checked_prior(prior: Any) -> tuple[float, float]:
@@ -273,7 +231,8 @@ def _standardisation(table: Array, weight: Array) -> tuple[Array, Array]:
     return mean, np.where(constant, 1.0, spread)
 
 
-def _design(table: Array, codes: IntArray, weight: Array) -> Design:
+def curve_design(table: Array, codes: IntArray, weight: Array) -> Design:
+    """What curves of standardised scores are fitted to."""
     features = score_features(table)
     n_witnesses = table.shape[1]
     precision = _INTERCEPT_PRECISION * np.eye(features.shape[2])
@@ -300,7 +259,11 @@ def _chosen(
         return apart(), "per_class", factor
     share = float(expit(factor - _EVIDENCE_FOR_RATES))
     kind = "per_class" if share > 0.5 else "uniform"
-    return averaged(shared, apart, share), kind, factor
+    # the mean of both, by what was believed beforehand
+    evidence = shared.log_evidence + float(
+        np.logaddexp(_EVIDENCE_FOR_RATES, factor) - np.logaddexp(_EVIDENCE_FOR_RATES, 0.0)
+    )
+    return replace(averaged(shared, apart, share), log_evidence=evidence), kind, factor
 
 
 def _goodness_of_fit(design: Design, posterior: Posterior, row_share: float) -> float:

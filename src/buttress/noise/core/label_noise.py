@@ -43,6 +43,9 @@ class LabelNoise:
         Level of the intervals.
     n_rows : int
         Rows of positive weight.
+    log_evidence : float
+        Logarithm of the probability of the labels under noise, rates and curve integrated out, up
+        to a constant that all models of the same rows share.
     """
 
     classes: NDArray[Any]
@@ -53,11 +56,14 @@ class LabelNoise:
     p_value: float
     level: float
     n_rows: int
+    log_evidence: float
     rate_bounds: Array = field(repr=False)
     centre: Array = field(repr=False)
     scale: Array = field(repr=False)
     transition_draws: Array = field(repr=False)
     coefficient_draws: Array = field(repr=False)
+    # P(true class = column | class of the curve = row) of every draw; None: they are the same
+    overlap_draws: Array | None = field(default=None, repr=False)
 
     @property
     def rates_(self) -> dict[Any, Estimate]:
@@ -105,8 +111,8 @@ class LabelNoise:
     def clean_proba_draws(self, scores: Any) -> Iterator[Array]:
         """P(true class) of rows under one draw from the posterior after the other."""
         features = self._design_rows(scores)
-        for theta in self.coefficient_draws:
-            yield class_probabilities(features, theta[None])[0]
+        for draw in range(len(self.coefficient_draws)):
+            yield self._clean(features, slice(draw, draw + 1))[0]
 
     def wrong_proba(self, scores: Any, y: Any) -> Array:
         """P(the given label is wrong) of rows.
@@ -190,10 +196,15 @@ class LabelNoise:
         step = max(1, _BLOCK_ENTRIES // (m * len(self.classes)))
         for start in range(0, len(features), step):
             rows = slice(start, min(start + step, len(features)))
-            proba = class_probabilities(features[rows], self.coefficient_draws)
+            proba = self._clean(features[rows], slice(None))
             if codes is not None:
                 proba, _ = true_class_posterior(proba, codes[rows], self.transition_draws)
             yield rows, proba
+
+    def _clean(self, features: Array, draws: slice) -> Array:
+        """P(true class) of rows under some of the draws, shape (n_draws, n, n_classes)."""
+        proba = class_probabilities(features, self.coefficient_draws[draws])
+        return proba if self.overlap_draws is None else proba @ self.overlap_draws[draws]
 
     def _design_rows(self, scores: Any) -> Array:
         table = score_table(scores, len(self.classes))

@@ -52,13 +52,13 @@ def box_state(g: Array, lower: Array, upper: Array, x: Array, tol: float) -> tup
 @inner(allocates=True)
 def _inside(lower: Array, upper: Array, x: Array) -> IntArray:
     """Where the variables strictly inside their box stand."""
-    found = np.empty(len(x), dtype=np.int64)
+    indices = np.empty(len(x), dtype=np.int64)
     m = 0
     for i in range(len(x)):
         if lower[i] < x[i] < upper[i]:
-            found[m] = i
+            indices[m] = i
             m += 1
-    return found[:m]
+    return indices[:m]
 
 
 @inner()

@@ -7,7 +7,7 @@ from scipy.linalg import lapack
 
 from buttress._arrays import Array
 
-_MAX_STEPS = 60
+_MOST_STEPS = 60
 
 
 def interior_point(
@@ -53,7 +53,7 @@ def _interior(
     shift = np.mean(np.abs(g)) + 1e-300
     z = np.maximum(g, 0.0) + shift
     v = np.maximum(-g, 0.0) + shift
-    for iteration in range(_MAX_STEPS):
+    for iteration in range(_MOST_STEPS):
         gap = s @ z + w @ v
         if gap <= tol:
             return iteration
@@ -81,7 +81,7 @@ def _interior(
         z += step * dz
         v += step * dv
         x[:] = np.where(s < w, lower + s, upper - w)
-    return _MAX_STEPS
+    return _MOST_STEPS
 
 
 def _factor(K: Array, root: Array, theta: Array, ridge: float) -> Array:

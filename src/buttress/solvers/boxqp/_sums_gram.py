@@ -25,11 +25,11 @@ class GramSpace:
         The products of the points.
     row, group : integer arrays of shape (m,)
         The point of every variable, and its group: 0, 1, ... or -1 for none.
+    n_groups : int
     """
 
-    def __init__(self, K: Array, row: IntArray, group: IntArray) -> None:
-        self.K, self.row, self.group = K, row, group
-        self.n_groups = int(group.max(initial=-1)) + 1
+    def __init__(self, K: Array, row: IntArray, group: IntArray, n_groups: int) -> None:
+        self.K, self.row, self.group, self.n_groups = K, row, group, n_groups
         self.room = np.empty_like(K)
 
     @property
@@ -40,6 +40,10 @@ class GramSpace:
     def zero(self) -> Array:
         """The dual vector zero."""
         return np.zeros(2 * len(self.K))
+
+    def vector(self, weights: Array) -> Array:
+        """The dual vector ``sum_i weights_i x_i``."""
+        return np.concatenate([weights, self.K @ weights])
 
     def values(self, w: Array) -> Array:
         """The products of the points with a dual vector."""

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array, IntArray
 
-# Of the variables: members of a group, their rows once, and which of these every one weighs.
-Part = tuple[IntArray, IntArray, IntArray]
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The variables of one group.
+
+    Attributes
+    ----------
+    number : int
+        -1 for those outside of all groups.
+    members : integer array
+        The variables.
+    points : array of shape (k, r)
+        Those that they weigh, once.
+    of : integer array
+        Which of the points every variable weighs.
+    room : array of shape (k, r)
+        For the centred and scaled points.
+    """
+
+    number: int
+    members: IntArray
+    points: Array
+    of: IntArray
+    room: Array
+
+    def sums(self, values: Array) -> Array:
+        """Sums of the members' values over the variables of every point."""
+        return np.asarray(np.bincount(self.of, weights=values, minlength=len(self.points)))
 
 
 class PointSpace:
@@ -19,16 +47,18 @@ class PointSpace:
     points : array of shape (n, r)
     row, group : integer arrays of shape (m,)
         The point of every variable, and its group: 0, 1, ... or -1 for none.
+    n_groups : int
     """
 
-    def __init__(self, points: Array, row: IntArray, group: IntArray) -> None:
-        self.points, self.row = points, row
-        self.numbers = [*range(int(group.max(initial=-1)) + 1), -1]
-        members = [np.flatnonzero(group == k) for k in self.numbers]
-        # the points of every group once, however many of its variables weigh them
-        self.parts: list[Part] = [
-            (mine, *np.unique(row[mine], return_inverse=True)) for mine in members
-        ]
+    def __init__(self, points: Array, row: IntArray, group: IntArray, n_groups: int) -> None:
+        self.points, self.row, self.n_groups = points, row, n_groups
+        self.groups: list[_Group] = []
+        for number in (*range(self.n_groups), -1):
+            members = np.flatnonzero(group == number)
+            if len(members):
+                rows, of = np.unique(row[members], return_inverse=True)
+                chosen = points if len(rows) == len(points) else points[rows]
+                self.groups.append(_Group(number, members, chosen, of, np.empty_like(chosen)))
 
     @property
     def spread(self) -> float:
@@ -38,6 +68,10 @@ class PointSpace:
     def zero(self) -> Array:
         """The dual vector zero."""
         return np.zeros(self.points.shape[1])
+
+    def vector(self, weights: Array) -> Array:
+        """The dual vector ``sum_i weights_i x_i``."""
+        return np.asarray(self.points.T @ weights)
 
     def values(self, w: Array) -> Array:
         """The products of the points with a dual vector."""
@@ -53,60 +87,68 @@ class PointSpace:
         return vector, float(vector @ (vector + 2.0 * w))
 
     def system(self, inverse: Array) -> PointSystem | None:
-        """The factorised system for these ``1 / theta``; None where rounding spoils it."""
-        r = self.points.shape[1]
-        matrix = np.eye(r)
-        blocks: list[tuple[int, IntArray, IntArray, Array, Array, float]] = []
-        for k, (members, rows, of) in zip(self.numbers, self.parts, strict=True):
-            if len(members) == 0:
-                continue
-            phi = np.bincount(of, weights=inverse[members], minlength=len(rows))
-            x = self.points[rows]
-            total = float(phi.sum())
-            centre = np.zeros(r) if k < 0 else (phi @ x) / total
-            x = x - centre
-            scaled = x * np.sqrt(phi)[:, None]
-            matrix += scaled.T @ scaled
-            blocks.append((k, members, of, x, centre, total))
-        try:
-            factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
-        except (linalg.LinAlgError, ValueError):
-            return None
-        return PointSystem(factor, blocks, inverse, len(self.numbers) - 1)
+        """The factorised system for these ``1 / theta``; None where rounding spoils it.
+
+        The next system overwrites it.
+        """
+        matrix = np.eye(self.points.shape[1])
+        blocks = []
+        for group in self.groups:
+            block = _Block(group, inverse[group.members])
+            matrix += block.scaled.T @ block.scaled
+            blocks.append(block)
+        factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+        return None if info != 0 else PointSystem(factor, blocks, inverse, self.n_groups)
+
+
+class _Block:
+    """A group's points, centred with the weights ``phi = 1 / theta`` and times ``sqrt(phi)``."""
+
+    def __init__(self, group: _Group, inverse: Array) -> None:
+        self.group, self.inverse = group, inverse
+        phi = group.sums(inverse)
+        self.total = float(phi.sum())
+        root = np.sqrt(phi)
+        self.per_root = 1.0 / np.where(root > 0.0, root, 1.0)
+        self.scaled = group.room
+        self.centre = np.zeros(group.points.shape[1])
+        if group.number >= 0:
+            self.centre = (phi @ group.points) / self.total
+            np.subtract(group.points, self.centre, out=self.scaled)
+            self.scaled *= root[:, None]
+        else:
+            np.multiply(group.points, root[:, None], out=self.scaled)
 
 
 class PointSystem:
     """A factorised system: the multipliers are eliminated first, which centres the points of
     every group with the weights ``1 / theta``; what is left is one plus the scatters."""
 
-    def __init__(
-        self,
-        factor: tuple[Array, bool],
-        blocks: list[tuple[int, IntArray, IntArray, Array, Array, float]],
-        inverse: Array,
-        n_groups: int,
-    ) -> None:
+    def __init__(self, factor: Array, blocks: list[_Block], inverse: Array, n_groups: int) -> None:
         self.factor, self.blocks, self.inverse, self.n_groups = factor, blocks, inverse, n_groups
 
     def solve(self, right: Array, vector: Array, missing: Array) -> tuple[Array, Array, Array]:
         """Changes of the variables, the dual vector and the multipliers."""
         forward = vector.copy()
         means = []
-        for k, members, of, x, centre, total in self.blocks:
-            phi = self.inverse[members]
-            mean = 0.0 if k < 0 else float(phi @ right[members]) / total
+        for block in self.blocks:
+            group, pull = block.group, right[block.group.members]
+            mean = 0.0
+            if group.number >= 0:
+                mean = float(block.inverse @ pull) / block.total
+                forward += block.centre * missing[group.number]
             means.append(mean)
-            pulled = phi * (right[members] - mean)
-            forward += x.T @ np.bincount(of, weights=pulled, minlength=len(x))
-            if k >= 0:
-                forward += centre * missing[k]
-        dw = linalg.cho_solve(self.factor, forward, check_finite=False)
+            pulled = group.sums(block.inverse * (pull - mean))
+            forward += (block.per_root * pulled) @ block.scaled
+        dw, _ = linalg.lapack.dpotrs(self.factor, forward, lower=1)
         db = np.empty_like(right)
         dm = np.zeros(self.n_groups)
-        for mean, (k, members, of, x, centre, total) in zip(means, self.blocks, strict=True):
-            extra = 0.0
-            if k >= 0:
-                extra = float(missing[k]) / total
-                dm[k] = mean - float(centre @ dw) - extra
-            db[members] = self.inverse[members] * (right[members] - mean - (x @ dw)[of] + extra)
+        for mean, block in zip(means, self.blocks, strict=True):
+            group, extra = block.group, 0.0
+            if group.number >= 0:
+                extra = float(missing[group.number]) / block.total
+                dm[group.number] = mean - float(block.centre @ dw) - extra
+            change = block.per_root * (block.scaled @ dw)
+            pull = right[group.members]
+            db[group.members] = block.inverse * (pull - mean - change[group.of] + extra)
         return db, dw, dm

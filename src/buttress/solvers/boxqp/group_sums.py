@@ -16,16 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, IntArray
 from buttress.solvers.boxqp._sums_gram import GramSpace
 from buttress.solvers.boxqp._sums_points import PointSpace
 
 # Complementarity below this part of the objective is rounding.
 _GAP = 1e-14
-_RESIDUAL = 1e-12
-# A step this short, or so many in a row without a smaller complementarity, end the search.
+# A step this short, or so many in a row without a smaller complementarity, end the search; fewer
+# where it is so small already, relative to the objective, that rounding is to blame.
 _SHORTEST = 1e-9
 _PATIENCE = 5
+_NEAR_THE_END, _LAST_PATIENCE = 1e-9, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +57,11 @@ class SumsResult:
     n_iter: int
 
 
-def minimise_with_sums(
-    points: Array,
-    q: Array,
-    lower: Array,
-    upper: Array,
-    row: IntArray,
-    group: IntArray,
-    sums: Array,
-    *,
-    gram: bool = False,
-    max_iter: int = 100,
-) -> SumsResult:
-    """Mehrotra's predictor-corrector method.
+@dataclass(frozen=True, eq=False)
+class SumsProblem:
+    """A box problem with sums.
 
-    Parameters
+    Attributes
     ----------
     points : array of shape (n, r)
         The points as rows of features; or, with `gram`, all products of two of them.
@@ -82,6 +73,28 @@ def minimise_with_sums(
     gram : bool
         Which of the two `points` are. Products are the better choice from a rank of about half
         the number of points on.
+    """
+
+    points: Array
+    q: Array
+    lower: Array
+    upper: Array
+    row: IntArray
+    group: IntArray
+    sums: Array
+    gram: bool = False
+
+
+def minimise_with_sums(
+    problem: SumsProblem, *, start: Array | None = None, max_iter: int = 100
+) -> SumsResult:
+    """Mehrotra's predictor-corrector method.
+
+    Parameters
+    ----------
+    problem : SumsProblem
+    start : array of shape (m,), optional
+        A point that has the sums and lies inside its box; by default the middle of the box.
     max_iter : int
 
     Returns
@@ -91,57 +104,67 @@ def minimise_with_sums(
     Examples
     --------
     >>> points = np.array([[1.0], [-1.0]])  # two support vectors, box [0, 10] and [-10, 0]
-    >>> found = minimise_with_sums(
+    >>> problem = SumsProblem(
     ...     points, np.array([-1.0, 1.0]), np.array([0.0, -10.0]), np.array([10.0, 0.0]),
     ...     np.arange(2), np.zeros(2, dtype=int), np.zeros(1))
-    >>> np.round(found.b, 6), np.round(found.w, 6)
+    >>> result = minimise_with_sums(problem)
+    >>> np.round(result.b, 6), np.round(result.w, 6)
     (array([ 0.5, -0.5]), array([1.]))
     """
-    free = upper > lower
-    if not free.any():
-        m, k = len(q), len(sums)
-        weights = np.bincount(row, weights=lower, minlength=len(points))
-        w = np.concatenate([weights, points @ weights]) if gram else points.T @ weights
-        return SumsResult(lower.copy(), w, np.zeros(k), np.zeros(m), np.zeros(m), 0)
-    search = _Search(points, q, lower, upper, row, group, sums, free, gram)
-    return search.run(max_iter)
+    search = _Search(problem)
+    if not len(search.q):
+        m, k = len(problem.q), len(problem.sums)
+        w = search.space.vector(search.fixed)
+        return SumsResult(problem.lower.copy(), w, np.zeros(k), np.zeros(m), np.zeros(m), 0)
+    return search.run(search.in_the_middle() if start is None else search.at(start), max_iter)
+
+
+# Distances from the lower and the upper bound, the dual vector, the multipliers of the sums, the
+# forces of the lower and of the upper bound.
+_Interior = tuple[Array, Array, Array, Array, Array, Array]
 
 
 class _Search:
     """One run; variables whose box is a point are part of the constants."""
 
-    def __init__(
-        self,
-        points: Array,
-        q: Array,
-        lower: Array,
-        upper: Array,
-        row: IntArray,
-        group: IntArray,
-        sums: Array,
-        free: BoolArray,
-        gram: bool,
-    ) -> None:
+    def __init__(self, problem: SumsProblem) -> None:
+        free = problem.upper > problem.lower
+        lower, row, group = problem.lower, problem.row, problem.group
         self.free, self.whole = free, lower
-        self.q, self.lower, self.upper = q[free], lower[free], upper[free]
+        self.q, self.lower, self.upper = problem.q[free], lower[free], problem.upper[free]
         self.row, self.group = row[free], group[free]
-        space = GramSpace if gram else PointSpace
-        self.space: GramSpace | PointSpace = space(points, self.row, self.group)
-        n = len(points)
+        n, n_groups = len(problem.points), len(problem.sums)
+        space = GramSpace if problem.gram else PointSpace
+        self.space: GramSpace | PointSpace = space(problem.points, self.row, self.group, n_groups)
         self.fixed = np.asarray(np.bincount(row[~free], lower[~free], n), dtype=np.float64)
-        self.groups = [np.flatnonzero(self.group == k) for k in range(len(sums))]
-        held = [lower[~free & (group == k)].sum() for k in range(len(sums))]
-        self.sums = np.asarray(sums, dtype=np.float64) - np.array(held, dtype=np.float64)
+        self.groups = [np.flatnonzero(self.group == k) for k in range(n_groups)]
+        held = [lower[~free & (group == k)].sum() for k in range(n_groups)]
+        self.sums = np.asarray(problem.sums, dtype=np.float64) - np.array(held, dtype=np.float64)
 
-    def run(self, max_iter: int) -> SumsResult:
+    def in_the_middle(self) -> _Interior:
+        """The middle of the box, and the dual point zero."""
         s = 0.5 * (self.upper - self.lower)
-        t = s.copy()
-        w = self.space.zero()
-        multiplier = np.zeros(len(self.groups))
         # The forces of the dual point zero, where they are the margins.
         unit = max(float(np.abs(self.q).mean()), 1e-3 * self.space.spread)
         zl, zu = np.maximum(self.q, 0.0) + unit, np.maximum(-self.q, 0.0) + unit
-        best = (s, t, w, multiplier, zl, zu)
+        return s, s.copy(), self.space.zero(), np.zeros(len(self.groups)), zl, zu
+
+    def at(self, start: Array) -> _Interior:
+        """A point that has the sums, and the dual point that belongs to it."""
+        b = start[self.free]
+        n = len(self.fixed)
+        w = self.space.vector(np.bincount(self.row, weights=b, minlength=n) + self.fixed)
+        force = self.space.values(w)[self.row] + self.q
+        level = np.array(
+            [-force[members].mean() if len(members) else 0.0 for members in self.groups]
+        )
+        force = force + np.append(level, 0.0)[self.group]
+        unit = max(float(np.abs(force).mean()), 1e-12)
+        zl, zu = np.maximum(force, 0.0) + unit, np.maximum(-force, 0.0) + unit
+        return b - self.lower, self.upper - b, w, level, zl, zu
+
+    def run(self, start: _Interior, max_iter: int) -> SumsResult:
+        s, t, w, multiplier, zl, zu = best = start
         smallest, waited, n_iter = np.inf, 0, 0
         while n_iter < max_iter:
             gap = float(s @ zl + t @ zu)
@@ -153,12 +176,12 @@ class _Search:
             else:
                 waited += 1
             size = 0.5 * self.space.square(w) + abs(float(self.q @ self._b(s, t)))
-            if total <= _GAP * size or waited > _PATIENCE or not step.factorise():
+            patience = _PATIENCE if smallest > _NEAR_THE_END * size else _LAST_PATIENCE
+            if total <= _GAP * size or waited > patience or not step.factorise():
                 break
             n_iter += 1
-            change = step.corrected(gap)
-            ds, dw, dm, dl, du = change
-            length = min(1.0, 0.995 * _longest((s, ds), (t, -ds), (zl, dl), (zu, du)))
+            ds, dw, dm, dl, du = step.corrected(gap)
+            length = min(1.0, 0.995 * longest_step((s, ds), (t, -ds), (zl, dl), (zu, du)))
             if not (np.isfinite(length) and length > _SHORTEST):
                 break
             s, t = s + length * ds, t - length * ds
@@ -170,7 +193,7 @@ class _Search:
         """The variables, from the nearer bound."""
         return np.asarray(np.where(s < t, self.lower + s, self.upper - t))
 
-    def _result(self, best: tuple[Array, ...], n_iter: int) -> SumsResult:
+    def _result(self, best: _Interior, n_iter: int) -> SumsResult:
         s, t, w, multiplier, zl, zu = best
         b = self.whole.copy()
         b[self.free] = self._b(s, t)
@@ -194,7 +217,7 @@ class _NewtonStep:
         force = space.values(w)[row] + search.q + np.append(multiplier, 0.0)[search.group]
         self.residual = zl - zu - force
         self.missing = np.array(
-            [e - b[mine].sum() for e, mine in zip(search.sums, search.groups, strict=True)]
+            [e - b[members].sum() for e, members in zip(search.sums, search.groups, strict=True)]
         )
         weights = np.bincount(row, weights=b, minlength=len(search.fixed)) + search.fixed
         self.vector, surplus = space.away(weights, w)
@@ -212,7 +235,7 @@ class _NewtonStep:
         """The predictor, then the corrector that aims at the centre it points to."""
         zero = np.zeros_like(self.s)
         ds, _, _, dl, du = self._direction(zero, zero)
-        length = min(1.0, _longest((self.s, ds), (self.t, -ds), (self.zl, dl), (self.zu, du)))
+        length = min(1.0, longest_step((self.s, ds), (self.t, -ds), (self.zl, dl), (self.zu, du)))
         after = float((self.s + length * ds) @ (self.zl + length * dl))
         after += float((self.t - length * ds) @ (self.zu + length * du))
         centre = (after / gap) ** 3 * gap / (2 * len(self.s))
@@ -227,11 +250,8 @@ class _NewtonStep:
         return db, dw, dm, dl, du
 
 
-def _longest(*pairs: tuple[Array, Array]) -> float:
+def longest_step(*pairs: tuple[Array, Array]) -> float:
     """The longest step that keeps every first entry non-negative along its second."""
-    longest = np.inf
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((-value[falling] / change[falling]).min()))
-    return longest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fastest = min(float(np.fmin.reduce(change / value)) for value, change in pairs)
+    return -1.0 / fastest if fastest < 0.0 else np.inf

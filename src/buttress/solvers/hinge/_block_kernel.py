@@ -9,7 +9,7 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.numerics.rows import gather, mirror
 
 # New rows are fetched this many at a time.
-_CHUNK = 256
+_ROWS_FETCHED = 256
 
 
 class BlockKernel:
@@ -43,8 +43,8 @@ class BlockKernel:
         self._place[self.rows] = -1
         self._place[arranged] = np.arange(size)
         self.rows = arranged
-        for first in range(0, len(places), _CHUNK):
-            new = places[first : first + _CHUNK]
+        for first in range(0, len(places), _ROWS_FETCHED):
+            new = places[first : first + _ROWS_FETCHED]
             self.matrix[new, :size] = self.K.part(arranged[new], arranged)
         if len(places) < size:
             mirror(self.matrix, places, size)

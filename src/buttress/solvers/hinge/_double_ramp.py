@@ -204,18 +204,20 @@ class DoubleRampMachine(HingeProblem):
             return replace(point, threshold=np.array([both, both]))
         if not self.fit_intercept and low_a <= 0.0:
             return replace(point, threshold=np.zeros(1))
-        one = np.full(len(self.terms.group), 0 if self.fit_intercept else -1)
-        merged = HingeProblem(self.K, replace(self.terms, group=one), max_iter=self.max_iter)
-        found = merged.step(pattern, point, tol)
+        single_group = np.full(len(self.terms.group), 0 if self.fit_intercept else -1)
+        merged = HingeProblem(
+            self.K, replace(self.terms, group=single_group), max_iter=self.max_iter
+        )
+        common = merged.step(pattern, point, tol)
         if not self.fit_intercept:
-            assert found.step is not None
-            step = replace(found.step, interval=np.zeros((1, 2)), threshold=np.zeros(1))
-            return HingePoint(found.c, found.g, np.zeros(1), step)
-        found = with_exact_thresholds(merged, found, pattern)
-        assert found.step is not None
-        twice = np.repeat(found.threshold, 2)
-        step = replace(found.step, interval=np.repeat(found.step.interval, 2, 0), threshold=twice)
-        return HingePoint(found.c, found.g, twice, step)
+            assert common.step is not None
+            step = replace(common.step, interval=np.zeros((1, 2)), threshold=np.zeros(1))
+            return HingePoint(common.c, common.g, np.zeros(1), step)
+        common = with_exact_thresholds(merged, common, pattern)
+        assert common.step is not None
+        twice = np.repeat(common.threshold, 2)
+        step = replace(common.step, interval=np.repeat(common.step.interval, 2, 0), threshold=twice)
+        return HingePoint(common.c, common.g, twice, step)
 
     def pattern(self, point: HingePoint) -> BoolArray:
         """Which terms are clipped; margins on the kink up to the solver's accuracy are not.
@@ -354,18 +356,17 @@ class _MirroredRows(KernelMatrix):
         """Whether there are `points`."""
         return self.rows.factorable
 
-    @property
-    def known_rank(self) -> int | None:
+    def known_rank(self, accuracy: float = 0.0) -> int | None:
         """That of the rows: mirror images add no dimension."""
-        return self.rows.known_rank
+        return self.rows.known_rank(accuracy)
 
-    def rank(self) -> int:
+    def rank(self, accuracy: float = 0.0) -> int:
         """That of the rows."""
-        return self.rows.rank()
+        return self.rows.rank(accuracy)
 
-    def points(self) -> Array | None:
+    def points(self, accuracy: float = 0.0) -> Array | None:
         """Points of the rows and their mirror images."""
-        points = self.rows.points()
+        points = self.rows.points(accuracy)
         return None if points is None else np.vstack([points, -points])
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:

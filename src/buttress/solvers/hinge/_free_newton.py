@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
-from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers.hinge._slide import slide, spread_inverse
+from buttress.solvers.numerics.lapack import (
+    cholesky_in_place,
+    cholesky_solve,
+    inverse_from_cholesky,
+)
 from buttress.solvers.numerics.rows import reduced_system
 
 # How often variables that would leave their box are put on the bound before going slowly.
 _CLIPPINGS = 8
-# Operations spent on going from bound to bound (about 20 ms).
-_SLIDE = 1e8
 # Copies of a row make the system singular; this shift, relative to its diagonal, keeps the
 # factor and hardly moves the step.
 _RIDGE = 1e-12
 
 
+class NewtonStep(NamedTuple):
+    """What a Newton step found, and what it took.
+
+    Attributes
+    ----------
+    step : array of shape (m,) or None
+        None when no descent was found (at the minimum, or by rounding).
+    factors : int
+        How many systems were factorised; an inverse counts as two more.
+    bounds : int
+        How many bounds were met one by one.
+    """
+
+    step: Array | None
+    factors: int
+    bounds: int
+
+
 def newton_step(
     K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> tuple[Array | None, int]:
+) -> NewtonStep:
     """A step d that lowers ``1/2 d'Kd - v'd`` inside ``[lower, upper]``, group sums zero.
 
     Variables that would leave their box are put on the bound and the others solved again; when
-    that does not lower the objective, the step goes from bound to bound: to the first one it
-    meets, and on without the variable that met it. Costs m³/3 operations for m variables, a few
-    times, or up to m times for few variables.
-
-    Returns
-    -------
-    array of shape (m,) or None
-        None when no descent was found (at the minimum, or by rounding).
-    int
-        How many systems were solved.
+    that does not lower the objective, the step goes from bound to bound (`slide`, which overwrites
+    K). Costs m³/3 operations for m variables, a few times, and m² for every bound.
     """
     # A second thread gains little here, and on a busy machine waiting for it costs seconds.
     with one_blas_thread():
@@ -42,98 +57,88 @@ def newton_step(
 
 def _step(
     K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> tuple[Array | None, int]:
-    step: Array = np.zeros(len(v))
-    inside = np.ones(len(v), dtype=bool)
-    solves = 0
-    for _ in range(_CLIPPINGS):
-        solves += 1
-        solved = _minimum_given(K, v, group, n_groups, step, inside)
-        if solved is None:
-            break
-        step = solved
-        leaving = inside & ((step < lower) | (step > upper))
-        if not leaving.any():
-            if ((step >= lower) & (step <= upper)).all() and step @ (0.5 * (K @ step) - v) < 0:
-                return step, solves
-            break
-        inside &= ~leaving
-        step = np.where(inside, 0.0, np.clip(step, lower, upper))
-    slid, more = _slide(K, v, group, n_groups, lower, upper)
-    return slid, solves + more
-
-
-def _minimum_given(
-    K: Array, v: Array, group: IntArray, n_groups: int, step: Array, inside: BoolArray
-) -> Array | None:
-    """Minimise over the variables `inside`, the others held at `step`.
-
-    One variable per group is eliminated, so that the sums hold to the last digit even when the
-    system is close to singular.
-    """
-    solved = np.where(inside, 0.0, step)
-    pivot = np.full(len(v), -1)
-    for k in range(n_groups):
-        members = np.flatnonzero(inside & (group == k))
-        if len(members):
-            # The middle one: no pivot that a previous clipping has pushed to an end.
-            pivot[group == k] = members[len(members) // 2]
-            solved[pivot[members[0]]] = -solved[group == k].sum()
-        elif abs(solved[group == k].sum()) > 0:
-            return None
-    right = v - K @ solved if solved.any() else v
-    keep = np.flatnonzero(inside & (pivot != np.arange(len(v))))
-    if len(keep) == 0:
-        return None
-    of = pivot[keep]
-    grouped = of >= 0
-    A = np.empty((len(keep), len(keep)))
-    trace = reduced_system(K, keep, of, A)
-    A[np.diag_indices_from(A)] += _RIDGE * max(trace / len(A), 1e-300)
-    # not by SciPy's wrappers: they hold the interpreter's lock
-    if cholesky_in_place(A) != 0:
-        return None
-    change = right[keep] - np.where(grouped, right[of], 0.0)
-    cholesky_solve(A, change[None])
-    solved[keep] = change
-    solved -= np.bincount(of[grouped], weights=change[grouped], minlength=len(v))
-    return solved
-
-
-def _slide(
-    K: Array, v: Array, group: IntArray, n_groups: int, lower: Array, upper: Array
-) -> tuple[Array | None, int]:
-    """Towards the minimum, from bound to bound; also how many systems were solved.
-
-    With a nearly singular system the minimum lies far outside the box, and a step cut at its
-    first bound would change next to nothing; after as many bounds as the system has directions
-    without curvature it is inside.
-    """
+) -> NewtonStep:
     m = len(v)
     step: Array = np.zeros(m)
     inside = np.ones(m, dtype=bool)
-    solves = 0
-    for _ in range(1 + min(m, int(_SLIDE / m**3))):
-        solves += 1
-        solved = _minimum_given(K, v, group, n_groups, step, inside)
-        if solved is None:
+    first: _Factor | None = None
+    factors = 0
+    for _ in range(_CLIPPINGS):
+        fixed = np.where(inside, 0.0, step)
+        factor = _Factor.of(K, group, n_groups, inside, fixed)
+        factors += 1
+        if factor is None:
             break
-        way = solved - step
-        slope = float((v - K @ step) @ way)
-        curvature = float(way @ (K @ way))
-        # The ridge keeps the system's solution from being the minimum along its own direction.
-        length = slope / curvature if curvature > 0 else np.inf
-        if not slope > 0:
+        first = first or factor
+        step = factor.minimum(v - K @ fixed if fixed.any() else v, fixed)
+        leaving = inside & ((step < lower) | (step > upper))
+        if not leaving.any():
+            if ((step >= lower) & (step <= upper)).all() and step @ (0.5 * (K @ step) - v) < 0:
+                return NewtonStep(step, factors, 0)
             break
-        size = np.where(way == 0, 1.0, way)
-        room = np.where(way > 0, (upper - step) / size, (lower - step) / size)
-        room[way == 0] = np.inf
-        first = float(room.min())
-        if first >= length:
-            step = step + length * way
-            break
-        step = step + first * way
-        met = room <= first
-        step[met] = np.where(way[met] > 0, upper[met], lower[met])
-        inside &= ~met
-    return (step if step @ (v - 0.5 * (K @ step)) > 0 else None), solves
+        inside &= ~leaving
+        step = np.where(inside, 0.0, np.clip(step, lower, upper))
+    if first is None:
+        return NewtonStep(None, factors, 0)
+    vectors = np.zeros((7, m))
+    vectors[0], vectors[1], vectors[2] = v, lower, upper
+    order = np.empty(m, dtype=np.intp)
+    gained, bounds = slide(K, first.inverse(m), group.copy(), n_groups, vectors, order, m)
+    slid = np.empty(m)
+    slid[order] = vectors[3]
+    return NewtonStep(slid if gained > 0.0 else None, factors + 2, bounds)
+
+
+class _Factor:
+    """The Cholesky factor of the system in the variables `inside`, group sums kept.
+
+    One variable per group, its pivot, is eliminated, so that the sums hold to the last digit even
+    when the system is close to singular.
+    """
+
+    def __init__(self, keep: IntArray, pivot: IntArray, matrix: Array) -> None:
+        self.keep, self.pivot, self.matrix = keep, pivot, matrix
+
+    @classmethod
+    def of(
+        cls, K: Array, group: IntArray, n_groups: int, inside: BoolArray, fixed: Array
+    ) -> _Factor | None:
+        """None when nothing is left to choose, or rounding made the system indefinite.
+
+        `fixed` has the steps of the variables outside; it gets those of the pivots.
+        """
+        m = len(group)
+        pivot = np.full(m, -1)
+        for k in range(n_groups):
+            members = np.flatnonzero(inside & (group == k))
+            if len(members):
+                # The middle one: no pivot that a previous clipping has pushed to an end.
+                pivot[group == k] = members[len(members) // 2]
+                fixed[pivot[members[0]]] = -fixed[group == k].sum()
+            elif abs(fixed[group == k].sum()) > 0:
+                return None
+        keep = np.flatnonzero(inside & (pivot != np.arange(m)))
+        if len(keep) == 0:
+            return None
+        matrix = np.empty((len(keep), len(keep)))
+        trace = reduced_system(K, keep, pivot[keep], matrix)
+        matrix[np.diag_indices_from(matrix)] += _RIDGE * max(trace / len(matrix), 1e-300)
+        # not by SciPy's wrappers: they hold the interpreter's lock
+        return cls(keep, pivot[keep], matrix) if cholesky_in_place(matrix) == 0 else None
+
+    def minimum(self, force: Array, fixed: Array) -> Array:
+        """The steps of all variables, those outside held at `fixed`."""
+        grouped = self.pivot >= 0
+        change = force[self.keep] - np.where(grouped, force[self.pivot], 0.0)
+        cholesky_solve(self.matrix, change[None])
+        step = fixed.copy()
+        step[self.keep] = change
+        step -= np.bincount(self.pivot[grouped], weights=change[grouped], minlength=len(fixed))
+        return step
+
+    def inverse(self, m: int) -> Array:
+        """The inverse on the steps of all m variables that keep the sums; takes the factor."""
+        H = np.zeros((m, m))
+        inverse_from_cholesky(self.matrix)
+        spread_inverse(self.matrix, self.keep, self.pivot, H)
+        return H

@@ -6,7 +6,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
-from buttress.solvers.boxqp.group_sums import minimise_with_sums
+from buttress.solvers.boxqp.group_sums import SumsProblem, minimise_with_sums
 from buttress.solvers.hinge._smo_problem import BoxProblem
 
 # The factor of a kernel, and the systems of the interior point, up to this many rows and columns.
@@ -17,9 +17,9 @@ _LARGEST_FIRST = 2000
 _FEW_DIMENSIONS = 0.25
 # The interior point's price in microseconds: its steps, and the rest of each besides a product of
 # matrices; measured with 50 to 1000 rows.
-_STEPS = 15.0
-_PER_STEP = 400.0
-_PER_OPERATION = 1e-4
+_STEPS = 20.0
+_PER_STEP = 200.0
+_PER_OPERATION = 7e-5
 # A kernel's rank is not asked for before it matters; low ranks are where pair steps stall.
 _GUESSED_RANK = 100
 
@@ -35,7 +35,7 @@ def work_before_interior(problem: BoxProblem) -> float:
         return _price(_by_points(problem, rank)) if rank <= _LARGEST_FEATURES else np.inf
     if K.n > _LARGEST_KERNEL or not K.factorable:
         return np.inf
-    known = K.known_rank
+    known = K.known_rank(problem.accuracy)
     rank = min(_GUESSED_RANK, K.n) if known is None else known
     return _price(min(_by_points(problem, rank), _by_products(problem)))
 
@@ -68,7 +68,7 @@ def interior_first(problem: BoxProblem) -> bool:
     K = problem.K
     if K.features is None and (K.n > _LARGEST_FIRST or not K.factorable):
         return False
-    return K.rank() <= _FEW_DIMENSIONS * K.n
+    return K.rank(problem.accuracy) <= _FEW_DIMENSIONS * K.n
 
 
 def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
@@ -77,25 +77,28 @@ def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
     The vector is of use where the kernel has features.
     """
     K = problem.K
-    gram = K.features is None and _by_products(problem) < _by_points(problem, K.rank())
-    points = K.whole if gram else K.points()
+    rank = K.rank(problem.accuracy)
+    gram = K.features is None and _by_products(problem) < _by_points(problem, rank)
+    points = K.whole if gram else K.points(problem.accuracy)
     assert points is not None
     points = points.astype(np.float64, copy=False)
     with blas_threads_for(K.n):
-        found = minimise_with_sums(
-            points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
-            np.zeros(problem.n_groups), gram=gram,
+        inside = minimise_with_sums(
+            SumsProblem(
+                points, problem.q, problem.lower, problem.upper, problem.row, problem.group,
+                np.zeros(problem.n_groups), gram,
+            )
         )  # fmt: skip
     # Forces in units of the margins against distances in units of the box.
     margin = max(problem.terms.margin, 1e-300)
     width = np.maximum(problem.upper - problem.lower, 1e-300)
-    low = (found.b - problem.lower) / width < found.low_force / margin
-    high = (problem.upper - found.b) / width < found.high_force / margin
-    b = np.where(low, problem.lower, np.where(high, problem.upper, found.b))
+    low = (inside.b - problem.lower) / width < inside.low_force / margin
+    high = (problem.upper - inside.b) / width < inside.high_force / margin
+    b = np.where(low, problem.lower, np.where(high, problem.upper, inside.b))
     room = np.minimum(b - problem.lower, problem.upper - b)
     for k in range(problem.n_groups):
         members = np.flatnonzero(problem.group == k)
         inner = members[int(np.argmax(room[members]))]
         # What snapping changed in the sum goes to the variable that feels it least.
         b[inner] -= b[members].sum()
-    return np.clip(b, problem.lower, problem.upper), found.w, found.n_iter
+    return np.clip(b, problem.lower, problem.upper), inside.w, inside.n_iter

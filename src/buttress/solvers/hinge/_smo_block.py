@@ -29,12 +29,12 @@ def _shift(up: Array, low: Array, first: Any, second: Any, t: float) -> None:
 
 @inner(fastmath=True)
 def _pair_gains(
-    low: Array, diagonal: Array, first: Any, top: float, own: float, floor: float, gain: Array
+    low: Array, diagonal: Array, first: Any, top: float, curved: float, floor: float, gain: Array
 ) -> None:
     for j in range(first.shape[0]):
         difference = top + low[j]
         difference = difference if difference > 0.0 else 0.0
-        curvature = own + diagonal[j] - 2.0 * first[j]
+        curvature = curved + diagonal[j] - 2.0 * first[j]
         curvature = curvature if curvature > floor else floor
         gain[j] = difference * difference / curvature
 
@@ -68,29 +68,27 @@ def _where(x: Array, stretch: int, value: float) -> int:
 def _top_gain(gain: Array) -> tuple[float, int]:
     best, home = -1.0, 0
     for p in range(gain.shape[0] // LANES):
-        here = largest(gain, p * LANES)
-        if here > best:
-            best, home = here, p
+        top = largest(gain, p * LANES)
+        if top > best:
+            best, home = top, p
     return best, _where(gain, home, best)
 
 
 @inner()
-def _refresh(
-    q: int,
-    j: int,
-    value: float,
-    b: Array,
-    lower: Array,
-    upper: Array,
-    slack: Array,
-    up: Array,
-    low: Array,
-) -> None:
-    up[q, j] = value if b[q, j] < upper[q, j] - slack[q, j] else -NEVER
-    low[q, j] = -value if b[q, j] > lower[q, j] + slack[q, j] else -NEVER
+def _refresh(inside: Array, q: int, j: int, value: float, up: Array, low: Array) -> None:
+    """Which way a variable may go; `value` is its score."""
+    b, slack = inside[POINT, q, j], inside[SLACK, q, j]
+    up[q, j] = value if b < inside[UPPER, q, j] - slack else -NEVER
+    low[q, j] = -value if b > inside[LOWER, q, j] + slack else -NEVER
 
 
-def workspace(n_layers: int, r: int) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
+# What `inside` holds of every variable of a block.
+SCORE, POINT, LOWER, UPPER, SLACK = 0, 1, 2, 3, 4
+
+Sides = tuple[Array, Array]
+
+
+def workspace(n_layers: int, r: int) -> tuple[Sides, Sides, Array]:
     """What `solve_block` writes to: scores and their maxima, gains, a diagonal, zeros."""
     stretches = (r + LANES - 1) // LANES
     sides = [
@@ -102,22 +100,93 @@ def workspace(n_layers: int, r: int) -> tuple[tuple[Array, Array], tuple[Array, 
     return sides[0], sides[1], space
 
 
+@inner()
+def _most_violated(ends: IntArray, tops: Array, deeps: Array) -> tuple[float, int, int, int]:
+    """The largest violation, its group, and the layer and stretch of the group's best riser."""
+    n_groups = ends.shape[0] - 1
+    widest, chosen, layer, stretch, begin = -1.0, -1, 0, 0, 0
+    for k in range(n_groups + 1):
+        high = deep = -NEVER
+        high_layer = high_stretch = 0
+        for q in range(begin, ends[k]):
+            for p in range(tops.shape[1]):
+                if tops[q, p] > high:
+                    high, high_layer, high_stretch = tops[q, p], q, p
+                if deeps[q, p] > deep:
+                    deep = deeps[q, p]
+        if begin < ends[k]:
+            gap = high + deep if k < n_groups else max(high, deep)
+            if gap > widest:
+                widest, chosen, layer, stretch = gap, k, high_layer, high_stretch
+        begin = ends[k]
+    return widest, chosen, layer, stretch
+
+
+@inner()
+def _single_step(
+    inside: Array, layers: tuple[int, int], up: Array, low: Array, gain: Array, diagonal: Array,
+    floor: float,
+) -> tuple[float, int]:  # fmt: skip
+    """Move the variable without a group that gains most; its step and row."""
+    best, layer, i = -1.0, layers[0], 0
+    for q in range(layers[0], layers[1]):
+        _single_gains(up[q], low[q], diagonal, floor, gain)
+        top, j = _top_gain(gain)
+        if top > best:
+            best, layer, i = top, q, j
+    value = max(up[layer, i], low[layer, i])
+    value = value if value == up[layer, i] else -value
+    t = value / max(diagonal[i], floor)
+    b, lower, upper = inside[POINT, layer, i], inside[LOWER, layer, i], inside[UPPER, layer, i]
+    if t >= upper - b:
+        t = upper - b
+        inside[POINT, layer, i] = upper
+    elif t <= lower - b:
+        t = lower - b
+        inside[POINT, layer, i] = lower
+    else:
+        inside[POINT, layer, i] += t
+    _refresh(inside, layer, i, value, up, low)
+    return t, i
+
+
+@inner()
+def _pair_step(
+    inside: Array, riser: tuple[int, int], layers: tuple[int, int], K: Any, up: Array, low: Array,
+    gain: Array, diagonal: Array, floor: float,
+) -> tuple[float, int]:  # fmt: skip
+    """Move the riser against the faller that gains most with it; the step and the faller's row."""
+    layer, i = riser
+    top, curved = up[layer, i], diagonal[i]
+    best, other, j = -1.0, layers[0], 0
+    for q in range(layers[0], layers[1]):
+        _pair_gains(low[q], diagonal, K[i][: diagonal.shape[0]], top, curved, floor, gain)
+        most, row = _top_gain(gain)
+        if most > best:
+            best, other, j = most, q, row
+    bottom = -low[other, j]
+    t = (top - bottom) / max(curved + diagonal[j] - 2.0 * K[i, j], floor)
+    room_i = inside[UPPER, layer, i] - inside[POINT, layer, i]
+    room_j = inside[POINT, other, j] - inside[LOWER, other, j]
+    t = min(t, room_i, room_j)
+    rises, falls = t == room_i, t == room_j
+    inside[POINT, layer, i] = inside[UPPER, layer, i] if rises else inside[POINT, layer, i] + t
+    inside[POINT, other, j] = inside[LOWER, other, j] if falls else inside[POINT, other, j] - t
+    _refresh(inside, layer, i, top, up, low)
+    _refresh(inside, other, j, bottom, up, low)
+    return t, j
+
+
 @compiled()
 def solve_block(
     K: Any,
     ends: IntArray,
-    v: Array,
-    b: Array,
-    lower: Array,
-    upper: Array,
-    slack: Array,
+    inside: Array,
     tol: float,
     max_iter: int,
-    ups: tuple[Array, Array],
-    lows: tuple[Array, Array],
-    space: Array,
+    room: tuple[Sides, Sides, Array],
 ) -> int:
-    """Minimise over the variables of one block; changes `b` in place.
+    """Minimise over the variables of one block; changes their point in place.
 
     Parameters
     ----------
@@ -126,24 +195,20 @@ def solve_block(
     ends : array of shape (n_groups + 1,)
         Layers ``ends[k-1]:ends[k]`` form group k; those after the last group are free of any
         sum constraint.
-    v : array of shape (n_layers, r)
-        Scores at `b`.
-    b, lower, upper, slack : arrays of shape (n_layers, r)
-        The point, its box, and how near a bound counts as at the bound. A row without a
-        variable in a layer has an empty box there.
-
-    ups, lows, space
-        Room to work in, from `workspace`: allocating it here would double the compile time.
+    inside : array of shape (5, n_layers, r)
+        Scores at the point, the point, its box (lower and upper), and how near a bound counts as
+        at the bound. A row without a variable in a layer has an empty box there.
+    room : tuple
+        Arrays to work in, from `workspace`: allocating them here would double the compile time.
 
     Returns
     -------
     int
         The number of steps taken; each costs O(n_layers r).
     """
-    n_layers, r = b.shape
+    _, n_layers, r = inside.shape
     n_groups = ends.shape[0] - 1
-    first = 0 * r  # zero, but not as a constant, for which functions would be compiled again
-    (up, tops), (low, deeps) = ups, lows
+    (up, tops), (low, deeps), space = room
     gain, diagonal, nothing = space[0], space[1][:r], space[2][:r]
     scale = 0.0
     for j in range(r):
@@ -152,69 +217,21 @@ def solve_block(
     floor = 1e-14 * scale if scale > 0.0 else 1e-14
     for q in range(n_layers):
         for j in range(r):
-            _refresh(q, j, v[q, j], b, lower, upper, slack, up, low)
+            _refresh(inside, q, j, inside[SCORE, q, j], up, low)
         _stretches(up[q], tops[q])
         _stretches(low[q], deeps[q])
     for step in range(max_iter):
-        # the group whose conditions are violated most, and its best riser
-        widest, chosen, layer, stretch = -1.0, -1, first, first
-        begin = 0
-        for k in range(n_groups + 1):
-            high = deep = -NEVER
-            high_layer = high_stretch = first
-            for q in range(begin, ends[k]):
-                for p in range(tops.shape[1]):
-                    if tops[q, p] > high:
-                        high, high_layer, high_stretch = tops[q, p], q, p
-                    if deeps[q, p] > deep:
-                        deep = deeps[q, p]
-            if begin < ends[k]:
-                gap = high + deep if k < n_groups else max(high, deep)
-                if gap > widest:
-                    widest, chosen, layer, stretch = gap, k, high_layer, high_stretch
-            begin = ends[k]
+        widest, chosen, layer, stretch = _most_violated(ends, tops, deeps)
         if widest <= tol:
             return step
-        begin = ends[chosen - 1] if chosen > 0 else first
+        layers = (ends[chosen - 1] if chosen > 0 else 0, ends[chosen])
         second = nothing
         # what may still move is settled before the shift, so that the stretches see it
         if chosen == n_groups:
-            best, i = -1.0, first
-            for q in range(begin, ends[chosen]):
-                _single_gains(up[q], low[q], diagonal, floor, gain)
-                here, j = _top_gain(gain)
-                if here > best:
-                    best, layer, i = here, q, j
-            value = max(up[layer, i], low[layer, i])
-            value = value if value == up[layer, i] else -value
-            t = value / max(diagonal[i], floor)
-            if t >= upper[layer, i] - b[layer, i]:
-                t = upper[layer, i] - b[layer, i]
-                b[layer, i] = upper[layer, i]
-            elif t <= lower[layer, i] - b[layer, i]:
-                t = lower[layer, i] - b[layer, i]
-                b[layer, i] = lower[layer, i]
-            else:
-                b[layer, i] += t
-            _refresh(layer, i, value, b, lower, upper, slack, up, low)
+            t, i = _single_step(inside, layers, up, low, gain, diagonal, floor)
         else:
             i = _where(up[layer], stretch, tops[layer, stretch])
-            top, own = up[layer, i], diagonal[i]
-            best, other, j = -1.0, begin, first
-            for q in range(begin, ends[chosen]):
-                _pair_gains(low[q], diagonal, K[i][:r], top, own, floor, gain)
-                here, place = _top_gain(gain)
-                if here > best:
-                    best, other, j = here, q, place
-            bottom = -low[other, j]
-            t = (top - bottom) / max(own + diagonal[j] - 2.0 * K[i, j], floor)
-            room_i = upper[layer, i] - b[layer, i]
-            room_j = b[other, j] - lower[other, j]
-            t = min(t, room_i, room_j)
-            b[layer, i] = upper[layer, i] if t == room_i else b[layer, i] + t
-            b[other, j] = lower[other, j] if t == room_j else b[other, j] - t
-            _refresh(layer, i, top, b, lower, upper, slack, up, low)
-            _refresh(other, j, bottom, b, lower, upper, slack, up, low)
+            t, j = _pair_step(inside, (layer, i), layers, K, up, low, gain, diagonal, floor)
             second = K[j][:r]
         for q in range(n_layers):
             _shift(up[q], low[q], K[i][:r], second, t)

@@ -13,15 +13,21 @@ from buttress.solvers.hinge._smo_block import solve_block, workspace
 from buttress.solvers.hinge._smo_loops import choose_rows, enter_block, leave_block
 from buttress.solvers.hinge._smo_problem import BoxProblem, State
 
+# Rows of a block, at least.
 _BLOCK = 256
 # Up to this many rows all of them are one block.
 _WHOLE = 600
+# Free variables up to which their system is solved, and rows of a block up to which it stays in the
+# processor's cache.
 _LARGEST_NEWTON = 5000
 _CACHED = 1500
 # Tolerances below this are reached by Newton steps: the first once the violation, relative to
-# the margins, is down to `_NEAR`, because by then most free variables are known.
+# the margins, is down to `_POLISHED_FROM`, because by then most free variables are known.
 _TIGHT = 1e-5
-_NEAR = 1e-3
+_POLISHED_FROM = 1e-3
+# Microseconds of a bound met by a Newton step, for every pair of free variables: from 700 steps
+# with up to 540 of them on problems of `benchmarks/worst_case.py`, as the times of Newton steps.
+_PER_BOUND = 8e-5
 # Microseconds of a block besides its pair steps.
 _PER_BLOCK = 100.0
 
@@ -53,7 +59,7 @@ class Descent:
         self.spent = 0.0
         self.exhausted = True
         tight = tol < _TIGHT
-        near = _NEAR * self.terms.margin if tight else 0.0
+        near = _POLISHED_FROM * self.terms.margin if tight else 0.0
         block: _Block | None = None
         while steps < max_iter and self.spent < allowance:
             seen = problem.survey(state)
@@ -64,8 +70,8 @@ class Descent:
             polish = tight and since_newton > 0 and seen.worst <= max(near, target)
             if polish or (seen.worst > target and since_newton > pause):
                 since_newton = 0
-                moved, solves = self._newton(state, seen.free)
-                self.spent += newton * solves
+                moved, took = self._newton(state, seen.free)
+                self.spent += took
                 if moved:
                     seen = problem.survey(state)
                 near = min(near, 0.01 * seen.worst)
@@ -85,32 +91,34 @@ class Descent:
 
     def _times(self, n_free: int) -> tuple[float, float]:
         """Microseconds of a Newton step and of a pair step, as measured."""
-        newton = 150.0 + 2e-3 * n_free**2 + 1.7e-5 * n_free**3
+        newton = 50.0 + 3e-3 * n_free**2 + 8e-6 * n_free**3
         rows = min(max(_BLOCK, 1.25 * n_free), self.problem.K.n)
         # rows of a large block come from memory, not from the cache
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.terms.layers)
         return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> tuple[bool, int]:
+    def _newton(self, state: State, free: IntArray) -> tuple[bool, float]:
         """Minimise over the free variables at once; False when there are too many or none.
 
-        Also the number of linear systems that it took.
+        Also the work in microseconds.
         """
         problem = self.problem
         if not 1 < len(free) <= min(_LARGEST_NEWTON, problem.K.most_rows):
-            return False, 0
+            return False, 0.0
         rows = problem.row[free]
         K = (self.terms.kernel or problem.K).submatrix(rows)
-        step, solves = newton_step(
+        outcome = newton_step(
             K, problem.v[free], problem.group[free], problem.n_groups,
             problem.lower[free] - state.b[free], problem.upper[free] - state.b[free],
         )  # fmt: skip
-        if step is None:
-            return False, solves
-        state.b[free] += step
+        newton, _ = self._times(len(free))
+        took = outcome.factors * newton + outcome.bounds * (1.0 + _PER_BOUND * len(free) ** 2)
+        if outcome.step is None:
+            return False, took
+        state.b[free] += outcome.step
         np.clip(state.b, problem.lower, problem.upper, out=state.b)
         problem.refresh(state)
-        return True, solves
+        return True, took
 
     # -- blocks ----------------------------------------------------------------------------
 
@@ -148,11 +156,8 @@ class Descent:
         problem, members = self.problem, block.members
         inside = np.empty((5, *members.shape))
         enter_block(members, state.b, problem.v, problem.box, inside)
-        v, b, lower, upper, slack = inside
         room = workspace(*members.shape)
-        steps = solve_block(
-            block.K, self.terms.ends, v, b, lower, upper, slack, tol, max_iter, *room
-        )
+        steps = solve_block(block.K, self.terms.ends, inside, tol, max_iter, room)
         where, change = np.empty(len(block.rows), dtype=np.intp), np.empty(len(block.rows))
         moved = leave_block(block.rows, members, inside, state.b, state.c, (where, change))
         problem.add(where[:moved], change[:moved], state.g)

@@ -11,13 +11,18 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._smo_loops import balance, survey
-from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
 
 # How near a bound, relative to the widest box, counts as at the bound. A variable 1e-17 away
 # from its bound must not pass for a free one: it would fix the threshold.
 _BOUND_TOLERANCE = 1e-11
 _SNAP = 1e-10
 _LARGEST_BLOCK = 6000
+# What the interior point may leave to the steps that follow it, in margins: with 1e-7 kernels of
+# `benchmarks/worst_case.py` have four fifths of the dimensions, and some take those steps longer.
+_UNFELT = 1e-9
+# Errors of a kernel's entries by rounding, relative to its diagonal.
+_KERNEL_ROUNDING = 1e-13
 
 
 @dataclass(eq=False)
@@ -58,19 +63,27 @@ class BoxTerms:
 
     Parameters
     ----------
-    K, sign, linear, row, group
-        As in `buttress.solvers.hinge.smo.solve_box_qp`.
+    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
+        The kernel, positive semidefinite.
+    sign : array of shape (m,)
+        ``s_j``, ±1.
+    linear : array of shape (m,)
+        ``p_j``.
+    row : integer array of shape (m,), optional
+        ``i(j)``; default ``j``.
+    group : integer array of shape (m,), optional
+        The group of every variable, 0, 1, ... or -1 for none; default all in group 0.
     """
 
     def __init__(
         self,
-        K: KernelMatrix,
+        K: KernelSource,
         sign: Array,
         linear: Array,
         row: IntArray | None = None,
         group: IntArray | None = None,
     ) -> None:
-        self.K = K
+        self.K = K = as_kernel_rows(K)
         self.sign = np.asarray(sign, dtype=np.float64)
         m = len(self.sign)
         self.positive = self.sign > 0
@@ -124,6 +137,16 @@ class BoxProblem:
         if margin == 0.0 or (self.lower > 0).any() or (self.upper < 0).any():
             return 0.0
         return self.widest * self.scale / margin
+
+    @property
+    def accuracy(self) -> float:
+        """An error of the kernel's entries that no point of the box feels; a power of ten, or 0.
+
+        It moves no score by more than `_UNFELT` margins, whatever the point.
+        """
+        total = float((self.upper - self.lower).sum())
+        unfelt = _UNFELT * self.terms.margin / total if total > 0 else 0.0
+        return 10.0 ** np.floor(np.log10(unfelt)) if unfelt > _KERNEL_ROUNDING * self.scale else 0.0
 
     def in_smaller_boxes(self, factor: float) -> BoxProblem:
         """The same problem with all bounds times `factor`."""

@@ -21,7 +21,7 @@ Point = TypeVar("Point", bound=HingePoint)
 
 # A decrease below this, relative to 1 + |objective|, ends the loop: patterns can flip for ever
 # on a kink without any progress.
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE_DECREASE = 1e-9
 _TIGHTEST = 1e-13
 
 
@@ -142,7 +142,7 @@ def minimize_dc(
                 break
             value = best
         used, pattern = pattern, after
-        stalled = np.isfinite(best) and best - value <= _NEGLIGIBLE * (1.0 + abs(best))
+        stalled = np.isfinite(best) and best - value <= _NEGLIGIBLE_DECREASE * (1.0 + abs(best))
         settled = settled or bool(stalled or np.array_equal(used, pattern))
         point, best = new, value
         path.append(value)

@@ -26,9 +26,8 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.hinge._smo_problem import BoxTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
-from buttress.solvers.hinge.smo import BoxSolution, solve_in_box
+from buttress.solvers.hinge.smo import BoxSolution, BoxTerms, solve_box_qp
 
 
 def _not_given() -> Any:
@@ -178,7 +177,7 @@ class HingeProblem:
         beta = np.where(pattern, factor * terms.weight, 0.0)
         previous = None if warm is None else warm.step
         scale = factor / was
-        solution = solve_in_box(
+        solution = solve_box_qp(
             self._box_terms,
             -beta,
             factor * terms.weight - beta,

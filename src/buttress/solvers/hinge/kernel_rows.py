@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from buttress._arrays import Array, IntArray
 from buttress.solvers.numerics.rows import add_rows, gather
 
 # Rows are computed by matrix products of this many at a time.
-_CHUNK = 512
+_ROWS_COMPUTED = 512
 # Rows whose kernel tells whether its rank is low.
 _SAMPLE = 400
 
@@ -63,39 +64,43 @@ class KernelMatrix:
         """Whether there are `points`."""
         return self.features is not None or self.whole is not None
 
-    @property
-    def known_rank(self) -> int | None:
+    def known_rank(self, accuracy: float = 0.0) -> int | None:
         """`rank` where it costs nothing more."""
-        return self._rank if self.features is None else self.features.shape[1]
+        return self._ranks.get(accuracy) if self.features is None else self.features.shape[1]
 
-    def rank(self) -> int:
+    def rank(self, accuracy: float = 0.0) -> int:
         """The dimension of the points, or what a sample of them suggests; kept.
 
-        A sample whose rank is full says no more than that the rank is high: that of all rows is
-        returned. Costs less than a hundredth of a second.
+        A sample whose rank is high says no more than that: the number of all rows is returned.
+        Costs less than a hundredth of a second. For `accuracy` see `points`.
         """
-        known = self.known_rank
+        known = self.known_rank(accuracy)
         if known is None:
             rows = np.unique(np.linspace(0, self.n - 1, min(self.n, _SAMPLE)).astype(np.intp))
-            known = _pivoted_factor(self.part(rows, rows)).shape[1]
-            self._rank = known = self.n if known > len(rows) // 2 else known
+            known = _pivoted_factor(self.part(rows, rows), accuracy).shape[1]
+            self._ranks[accuracy] = known = self.n if known > len(rows) // 2 else known
         return known
 
-    _rank: int | None = None
+    @cached_property
+    def _ranks(self) -> dict[float, int]:
+        return {}
 
-    def points(self) -> Array | None:
+    def points(self, accuracy: float = 0.0) -> Array | None:
         """Points whose products are the kernel: the features, or a pivoted Cholesky factor.
 
-        The factor is kept; it costs n r^2 operations for a kernel of rank r. None where the
-        kernel is not held as a whole.
+        No product of two points is further from the kernel than `accuracy`, or than rounding if
+        that is more. The factor is kept; it costs n r^2 operations for a kernel of rank r. None
+        where the kernel is not held as a whole.
         """
-        if self.features is not None:
+        if self.features is not None or self.whole is None:
             return self.features
-        if self._points is None and self.whole is not None:
-            self._points = _pivoted_factor(self.whole)
-        return self._points
+        if accuracy not in self._factors:
+            self._factors[accuracy] = _pivoted_factor(self.whole, accuracy)
+        return self._factors[accuracy]
 
-    _points: Array | None = None
+    @cached_property
+    def _factors(self) -> dict[float, Array]:
+        return {}
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:
         """The kernel of `rows` with `columns`, float64; distinct rows."""
@@ -129,7 +134,7 @@ class KernelMatrix:
             return np.asarray(self.features @ (self.features.T @ c))
         g = np.zeros(self.n)
         used = np.flatnonzero(c)
-        step = min(_CHUNK, self.most_rows)
+        step = min(_ROWS_COMPUTED, self.most_rows)
         for start in range(0, len(used), step):
             rows = used[start : start + step]
             self.add(rows, c[rows], g)
@@ -207,8 +212,8 @@ class KernelRowCache(KernelMatrix):
             oldest = np.argpartition(self._used_at, len(missing) - 1)[: len(missing)]
             evicted = self._row_in[oldest]
             self._slot_of[evicted[evicted >= 0]] = -1
-            for start in range(0, len(missing), _CHUNK):
-                part = slice(start, start + _CHUNK)
+            for start in range(0, len(missing), _ROWS_COMPUTED):
+                part = slice(start, start + _ROWS_COMPUTED)
                 self._buffer[oldest[part]] = self._compute(missing[part])
             self._slot_of[missing] = oldest
             self._row_in[oldest] = missing
@@ -216,11 +221,13 @@ class KernelRowCache(KernelMatrix):
         return self._slot_of[rows]
 
 
-def _pivoted_factor(K: Array) -> Array:
-    """F with ``F F' = K`` up to rounding, as many columns as the rank."""
-    factor, pivots, rank, _ = lapack.dpstrf(np.array(K, dtype=np.float64, order="F"), lower=1)
+def _pivoted_factor(K: Array, accuracy: float) -> Array:
+    """F with ``F F' = K`` up to `accuracy` or rounding, as many columns as that takes."""
+    tol = accuracy if accuracy > 0.0 else -1.0
+    matrix = np.array(K, dtype=np.float64, order="F")
+    factor, pivots, rank, _ = lapack.dpstrf(matrix, lower=1, tol=tol, overwrite_a=1)
     F = np.zeros((len(K), rank))
-    F[pivots - 1] = np.tril(factor)[:, :rank]
+    F[pivots - 1] = np.tril(factor[:, :rank])
     return F
 
 

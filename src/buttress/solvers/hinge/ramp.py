@@ -82,20 +82,49 @@ class RampSolution:
         """Objective, gap and violation of a model with these row values, bias and norm."""
         terms = self.certificate.terms
         threshold = np.array([b])[: terms.n_groups]
-        found = self.certificate.at(g, threshold, squared_norm)
+        worth = self.certificate.at(g, threshold, squared_norm)
         if not self.in_ball:
-            return found
-        return found._replace(objective=terms.loss(g, threshold) / float(terms.weight.sum()))
+            return worth
+        return worth._replace(objective=terms.loss(g, threshold) / float(terms.weight.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class RampTerms:
+    """The loss and whose it is.
+
+    Attributes
+    ----------
+    s : float <= 0
+        Where the ramp ends; -inf is the support vector machine.
+    weight : array of shape (n,), optional
+        Of the rows.
+    fit_intercept : bool
+        Whether b is free or zero.
+    """
+
+    s: float = -1.0
+    weight: Array | None = None
+    fit_intercept: bool = True
+
+    def hinges(self, y: Array, C: float) -> HingeTerms:
+        """One clipped hinge for every row."""
+        n = len(y)
+        weight = np.ones(n) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
+        return HingeTerms(
+            sign=np.asarray(y, dtype=np.float64),
+            margin=np.ones(n),
+            weight=C * weight,
+            clip=np.full(n, self.s),
+            group=np.full(n, 0 if self.fit_intercept else -1),
+        )
 
 
 def solve_ramp(
     K: KernelSource,
     y: Array,
+    terms: RampTerms = RampTerms(),
     *,
     C: float = 1.0,
-    s: float = -1.0,
-    weight: Array | None = None,
-    fit_intercept: bool = True,
     start: BoolArray | tuple[Array, float] | None = None,
     warm: RampSolution | None = None,
     tol: float = 1e-8,
@@ -107,12 +136,8 @@ def solve_ramp(
     ----------
     K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
     y : array of ±1 of shape (n,)
+    terms : RampTerms
     C : float > 0
-    s : float <= 0
-        Where the ramp ends; -inf is the support vector machine.
-    weight : array of shape (n,), optional
-    fit_intercept : bool
-        Whether b is free or zero.
     start : array of bool, pair ``(c, b)`` or None
         Where the first tangent is taken: the rows that are clipped, or a function. By default
         no row is clipped, so that the first step is the support vector machine.
@@ -141,25 +166,23 @@ def solve_ramp(
     array([False, False, False, False, False, False,  True])
     """
     rows = as_kernel_rows(K)
-    problem = _RampProblem(rows, _terms(rows.n, y, C, s, weight, fit_intercept))
+    problem = _RampProblem(rows, terms.hinges(y, C))
     if warm is not None:
         problem.first = (warm, warm.C / C)
     if isinstance(start, tuple):
-        point = problem.point(start[0], _thresholds(start[1], fit_intercept))
-        found = minimize_dc(problem, start=point, tol=tol, max_iter=max_iter)
+        point = problem.point(start[0], _thresholds(start[1], terms.fit_intercept))
+        stationary = minimize_dc(problem, start=point, tol=tol, max_iter=max_iter)
     else:
-        found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, found, C)
+        stationary = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
+    return _solution(problem, stationary, C)
 
 
 def solve_ramp_in_ball(
     K: KernelSource,
     y: Array,
+    terms: RampTerms = RampTerms(),
     *,
     radius: float,
-    s: float = -1.0,
-    weight: Array | None = None,
-    fit_intercept: bool = True,
     start: BoolArray | tuple[Array, float] | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
@@ -174,35 +197,22 @@ def solve_ramp_in_ball(
     Parameters
     ----------
     radius : float > 0
-    K, y, s, weight, fit_intercept, start, tol, max_iter
+    K, y, terms, start, tol, max_iter
         As in `solve_ramp`.
     """
     rows = as_kernel_rows(K)
-    terms = _terms(rows.n, y, 1.0, s, weight, fit_intercept)
-    problem = _BallProblem(rows, terms, radius)
+    problem = _BallProblem(rows, terms.hinges(y, 1.0), radius)
     if isinstance(start, tuple):
-        point = problem.point(start[0], _thresholds(start[1], fit_intercept))
-        found = minimize_dc(
+        point = problem.point(start[0], _thresholds(start[1], terms.fit_intercept))
+        stationary = minimize_dc(
             problem,
             start=_BallPoint(point.c, point.g, point.threshold),
             tol=tol,
             max_iter=max_iter,
         )
     else:
-        found = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, found, found.point.C, in_ball=True)
-
-
-def _terms(
-    n: int, y: Array, C: float, s: float, weight: Array | None, fit_intercept: bool
-) -> HingeTerms:
-    return HingeTerms(
-        sign=np.asarray(y, dtype=np.float64),
-        margin=np.ones(n),
-        weight=C * (np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)),
-        clip=np.full(n, s),
-        group=np.full(n, 0 if fit_intercept else -1),
-    )
+        stationary = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
+    return _solution(problem, stationary, stationary.point.C, in_ball=True)
 
 
 def _thresholds(b: float, fit_intercept: bool) -> Array:
@@ -210,9 +220,9 @@ def _thresholds(b: float, fit_intercept: bool) -> Array:
 
 
 def _solution(
-    problem: HingeProblem, found: DCSolution[Any], C: float, *, in_ball: bool = False
+    problem: HingeProblem, stationary: DCSolution[Any], C: float, *, in_ball: bool = False
 ) -> RampSolution:
-    point: HingePoint = found.point
+    point: HingePoint = stationary.point
     step = point.step
     assert step is not None
     terms = problem.terms
@@ -227,16 +237,16 @@ def _solution(
         a=step.a,
         clipped=problem.pattern(point),
         C=C,
-        ball_active=in_ball and found.point.ball_active,
-        objective=found.objective,
-        objective_path=found.objective_path,
-        gap=found.gap,
-        violation=found.violation,
-        n_outer=found.n_outer,
-        n_iter=found.n_iter,
-        converged=found.converged,
+        ball_active=in_ball and stationary.point.ball_active,
+        objective=stationary.objective,
+        objective_path=stationary.objective_path,
+        gap=stationary.gap,
+        violation=stationary.violation,
+        n_outer=stationary.n_outer,
+        n_iter=stationary.n_iter,
+        converged=stationary.converged,
         w=step.w,
-        certificate=certificate_of(terms, found.pattern, point),
+        certificate=certificate_of(terms, stationary.pattern, point),
         in_ball=in_ball,
     )
 

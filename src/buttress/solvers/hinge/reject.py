@@ -37,6 +37,7 @@ from buttress.solvers.hinge.kernel_rows import KernelSource
 
 __all__ = [
     "DoubleRampSolution",
+    "DoubleRampTerms",
     "StackedHingeSolution",
     "double_ramp_step",
     "solve_double_ramp",
@@ -161,17 +162,66 @@ def solve_stacked_hinge(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class DoubleRampTerms:
+    """The loss and whose it is.
+
+    Attributes
+    ----------
+    d : float in (0, 0.5]
+        Cost of a rejection; 0.5 forces ``rho = 0``.
+    mu : float in (0, 1]
+        Width of the ramps' slope.
+    weight : array of shape (n,), optional
+        Of the rows.
+    error_cost, refusal_cost : arrays of shape (n,), optional
+        Costs ``a_i`` of a wrong answer and ``b_i`` of a refusal on every row, ``0 < b_i < a_i``,
+        in place of 1 and `d` (usually one pair per class, ``np.where(y > 0, ..., ...)``). One
+        without the other is completed by 1 or by ``d * error_cost``. Where some
+        ``b_i > a_i / 2``, ``rho >= 0`` is a constraint of every convex step.
+    fit_intercept : bool
+        Without, ``b = 0``.
+    """
+
+    d: float = 0.2
+    mu: float = 1.0
+    weight: Array | None = None
+    error_cost: Array | None = None
+    refusal_cost: Array | None = None
+    fit_intercept: bool = True
+
+    def machine(
+        self, K: KernelSource, y: Array, C: float, warm: DoubleRampSolution | None = None
+    ) -> DoubleRampMachine:
+        """The machine of these rows."""
+        outer, inner = self.ramp_weights(len(y))
+        return DoubleRampMachine(K, y, C, self.mu, outer, inner, self.fit_intercept, warm)
+
+    def ramp_weights(self, n: int) -> tuple[Array, Array]:
+        """Weights of the ramps at rho and at -rho, ``w_i b_i`` and ``w_i (a_i - b_i)``."""
+        w = np.ones(n) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
+        if self.error_cost is None and self.refusal_cost is None:
+            return self.d * w, (1.0 - self.d) * w
+        a, b = np.ones(n), self.refusal_cost
+        if self.error_cost is not None:
+            a = np.asarray(self.error_cost, dtype=np.float64)
+        b = self.d * a if b is None else np.asarray(b, dtype=np.float64)
+        if a.shape != (n,) or b.shape != (n,):
+            raise ValueError(
+                f"error_cost and refusal_cost need one number per row, shape ({n},); got "
+                f"{a.shape} and {b.shape}."
+            )
+        if not ((b > 0) & (b < a)).all():
+            raise ValueError("Every refusal_cost must lie between 0 and the row's error_cost.")
+        return w * b, w * (a - b)
+
+
 def solve_double_ramp(
     K: KernelSource,
     y: Array,
+    terms: DoubleRampTerms = DoubleRampTerms(),
     *,
     C: float = 1.0,
-    d: float = 0.2,
-    mu: float = 1.0,
-    weight: Array | None = None,
-    error_cost: Array | None = None,
-    refusal_cost: Array | None = None,
-    fit_intercept: bool = True,
     start: tuple[Array, float, float] | None = None,
     warm: DoubleRampSolution | None = None,
     tol: float = 1e-8,
@@ -183,19 +233,8 @@ def solve_double_ramp(
     ----------
     K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
     y : array of ±1
+    terms : DoubleRampTerms
     C : float > 0
-    d : float in (0, 0.5]
-        Cost of a rejection; 0.5 forces ``rho = 0``.
-    mu : float in (0, 1]
-        Width of the ramps' slope.
-    weight : array of shape (n,), optional
-    error_cost, refusal_cost : arrays of shape (n,), optional
-        Costs ``a_i`` of a wrong answer and ``b_i`` of a refusal on every row, ``0 < b_i < a_i``,
-        in place of 1 and `d` (usually one pair per class, ``np.where(y > 0, ..., ...)``). One
-        without the other is completed by 1 or by ``d * error_cost``. Where some
-        ``b_i > a_i / 2``, ``rho >= 0`` is a constraint of every convex step.
-    fit_intercept : bool
-        Without, ``b = 0``.
     start : (c, b, rho), optional
         Where the first tangents are taken; default zero, so that the first step is the convex
         problem.
@@ -229,17 +268,16 @@ def solve_double_ramp(
     >>> (solution.g + solution.b > solution.rho).tolist()
     [True, True, False, False]
     """
-    outer, inner = _ramp_weights(len(y), d, weight, error_cost, refusal_cost)
-    machine = DoubleRampMachine(K, y, C, mu, outer, inner, fit_intercept, warm)
+    machine = terms.machine(K, y, C, warm)
     first = None if start is None else machine.point(*start)
-    found, path, n_iter = _until_patterns_repeat(machine, first, tol, max_iter)
+    stationary, path, n_iter = _until_patterns_repeat(machine, first, tol, max_iter)
     return machine.solution(
-        found.point,
-        found.pattern,
+        stationary.point,
+        stationary.pattern,
         objective_path=np.array(path),
         n_outer=len(path),
         n_iter=n_iter,
-        converged=found.converged,
+        converged=stationary.converged,
     )
 
 
@@ -250,34 +288,29 @@ def _until_patterns_repeat(
 
     A step without progress can still move to another pattern, from which there is progress.
     """
-    found = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
-    path, n_iter = list(found.objective_path), found.n_iter
-    seen = [found.pattern]
-    while found.converged and len(path) < max_iter:
-        pattern = machine.pattern(found.point)
+    stationary = minimize_dc(machine, start=first, tol=tol, max_iter=max_iter)
+    path, n_iter = list(stationary.objective_path), stationary.n_iter
+    seen = [stationary.pattern]
+    while stationary.converged and len(path) < max_iter:
+        pattern = machine.pattern(stationary.point)
         if any(np.array_equal(pattern, old) for old in seen):
             break
         seen.append(pattern)
-        more = minimize_dc(machine, start=found.point, tol=tol, max_iter=max_iter - len(path))
+        more = minimize_dc(machine, start=stationary.point, tol=tol, max_iter=max_iter - len(path))
         n_iter += more.n_iter
-        if more.objective > found.objective:
+        if more.objective > stationary.objective:
             break
         path.extend(more.objective_path)
-        found = more
-    return found, path, n_iter
+        stationary = more
+    return stationary, path, n_iter
 
 
 def double_ramp_step(
     K: KernelSource,
     y: Array,
+    terms: DoubleRampTerms = DoubleRampTerms(),
     *,
     C: float = 1.0,
-    d: float = 0.2,
-    mu: float = 1.0,
-    weight: Array | None = None,
-    error_cost: Array | None = None,
-    refusal_cost: Array | None = None,
-    fit_intercept: bool = True,
     start: tuple[Array, float, float] | None = None,
     tol: float = 1e-8,
 ) -> DoubleRampSolution:
@@ -285,8 +318,7 @@ def double_ramp_step(
 
     Parameters and result as in `solve_double_ramp`.
     """
-    outer, inner = _ramp_weights(len(y), d, weight, error_cost, refusal_cost)
-    machine = DoubleRampMachine(K, y, C, mu, outer, inner, fit_intercept, None)
+    machine = terms.machine(K, y, C)
     pattern = machine.initial_pattern()
     if start is not None:
         pattern = machine.pattern(machine.point(*start))
@@ -300,26 +332,3 @@ def double_ramp_step(
         n_iter=point.step.n_iter,
         converged=point.step.converged,
     )
-
-
-def _ramp_weights(
-    n: int,
-    d: float,
-    weight: Array | None,
-    error_cost: Array | None,
-    refusal_cost: Array | None,
-) -> tuple[Array, Array]:
-    """Weights of the ramps at rho and at -rho, ``w_i b_i`` and ``w_i (a_i - b_i)``."""
-    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-    if error_cost is None and refusal_cost is None:
-        return d * w, (1.0 - d) * w
-    a = np.ones(n) if error_cost is None else np.asarray(error_cost, dtype=np.float64)
-    b = d * a if refusal_cost is None else np.asarray(refusal_cost, dtype=np.float64)
-    if a.shape != (n,) or b.shape != (n,):
-        raise ValueError(
-            f"error_cost and refusal_cost need one number per row, shape ({n},); got "
-            f"{a.shape} and {b.shape}."
-        )
-    if not ((b > 0) & (b < a)).all():
-        raise ValueError("Every refusal_cost must lie between 0 and the row's error_cost.")
-    return w * b, w * (a - b)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress.solvers.hinge._interior_finish import (
     interior_first,
     interior_point,
@@ -31,17 +31,21 @@ from buttress.solvers.hinge._interior_finish import (
 )
 from buttress.solvers.hinge._smo_descent import Descent
 from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
-from buttress.solvers.hinge.kernel_rows import KernelSource, as_kernel_rows
+
+__all__ = ["BoxSolution", "BoxTerms", "solve_box_qp"]
 
 # Boxes so wide that one variable can move the scores by more than this many margins are entered
 # through smaller ones, each this much larger than the last and solved roughly.
 _STIFF = 1000.0
-_GROWTH = 10.0
+_BOX_GROWTH = 10.0
 _ROUGH = 1e-2
 # Sums of few digits are brought this far below the tolerance, so that it holds with all digits.
 _BELOW = 0.9
 # Violations that rounding leaves are accepted up to this part of the largest score.
 _COARSE = 1e-8
+# Up to so many times what is wanted, pair and Newton steps get their time again: the last digits
+# fall at once when the right variables are free.
+_CLOSE = 100.0
 # Work on what the interior point leaves, as a multiple of its own.
 _POLISH = 4.0
 # With features an interior point is asked for violations above this (or `tol`).
@@ -101,14 +105,10 @@ class BoxSolution:
 
 
 def solve_box_qp(
-    K: KernelSource,
-    *,
-    sign: Array,
-    linear: Array,
+    terms: BoxTerms,
     lower: Array,
     upper: Array,
-    row: IntArray | None = None,
-    group: IntArray | None = None,
+    *,
     start: Array | None = None,
     start_g: tuple[Array, Array] | None = None,
     tol: float = 1e-8,
@@ -118,16 +118,10 @@ def solve_box_qp(
 
     Parameters
     ----------
-    K : array of shape (n, n), `KernelMatrix` or `KernelRowCache`
-        The kernel, positive semidefinite.
-    sign : array of shape (m,)
-        ``s_j``, ±1.
-    linear, lower, upper : arrays of shape (m,)
-        ``p_j`` and the box, ``lower <= 0 <= upper`` or any box that can meet the constraints.
-    row : integer array of shape (m,), optional
-        ``i(j)``; default ``j``.
-    group : integer array of shape (m,), optional
-        The group of every variable, 0, 1, ... or -1 for none; default all in group 0.
+    terms : BoxTerms
+        The kernel and the linear part; problems that differ in their boxes share it.
+    lower, upper : arrays of shape (m,)
+        The box, ``lower <= 0 <= upper`` or any box that can meet the constraints.
     start : array of shape (m,), optional
         Any point: it is clipped to the box and its group sums are repaired.
     start_g : pair of arrays of shape (n,), optional
@@ -152,24 +146,14 @@ def solve_box_qp(
     ----------
     R.-E. Fan, P.-H. Chen and C.-J. Lin, "Working set selection using second order information
     for training support vector machines", Journal of Machine Learning Research 6, 2005.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, -1.0])
+    >>> terms = BoxTerms(np.eye(2), sign=y, linear=-np.ones(2))
+    >>> solve_box_qp(terms, np.zeros(2), np.ones(2)).a
+    array([1., 1.])
     """
-    terms = BoxTerms(as_kernel_rows(K), sign, linear, row, group)
-    return solve_in_box(
-        terms, lower, upper, start=start, start_g=start_g, tol=tol, max_iter=max_iter
-    )
-
-
-def solve_in_box(
-    terms: BoxTerms,
-    lower: Array,
-    upper: Array,
-    *,
-    start: Array | None = None,
-    start_g: tuple[Array, Array] | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 10_000_000,
-) -> BoxSolution:
-    """`solve_box_qp` for one of several boxes with the same terms, which are prepared once."""
     problem = BoxProblem(terms, lower, upper)
     problem.rough = problem.K.has_rough_sums
     descent = Descent(problem)
@@ -188,13 +172,18 @@ def solve_in_box(
     if problem.rough:
         steps += _roughly(problem, descent, state, tol, max_iter - steps)
     steps += descent.run(state, tol, max_iter - steps, allowance)
-    if descent.exhausted and problem.K.known_rank is None and np.isfinite(allowance):
+    unknown = problem.K.known_rank(problem.accuracy) is None and np.isfinite(allowance)
+    if descent.exhausted and unknown:
         # Now that it matters, find out the rank: where it is high the interior point costs more.
-        problem.K.rank()
+        problem.K.rank(problem.accuracy)
         more = work_before_interior(problem) - allowance
         if more > allowance:
             steps += descent.run(state, tol, max_iter - steps, more)
     solution = _refined(problem, descent, state, tol, steps, max_iter, allowance)
+    if descent.exhausted and solution.violation <= _CLOSE * solution.reachable:
+        price = work_before_interior(problem)
+        steps += descent.run(state, tol, max_iter - steps, price)
+        solution = _refined(problem, descent, state, tol, steps, max_iter, price)
     short = solution.violation > _wanted(solution, tol)
     if short and solution.n_iter < max_iter and np.isfinite(allowance):
         solution = _by_interior_point(problem, descent, solution, tol, max_iter)
@@ -235,8 +224,8 @@ def _refined(
     while solution.violation > solution.reachable and steps < max_iter:
         if descent.exhausted:
             break
-        own = solution.g if solution.w is None else problem.K.times(solution.c)
-        state = State(problem.sign * solution.a, solution.c.copy(), own.copy())
+        values = solution.g if solution.w is None else problem.K.times(solution.c)
+        state = State(problem.sign * solution.a, solution.c.copy(), values.copy())
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
         # Where no more than a third is gained rounding, or the interior point, has the word.
@@ -253,13 +242,13 @@ def _by_interior_point(
     b, w, n_iter = interior_point(problem)
     steps = solution.n_iter + n_iter
     if problem.K.features is not None:
-        found = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
-        return found if found.gap < solution.gap else solution
+        candidate = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
+        return candidate if candidate.gap < solution.gap else solution
     state = problem.starting_state(problem.sign * b, None)
     more = _POLISH * work_before_interior(problem)
     steps += descent.run(state, tol, max_iter - steps, more)
-    found = _refined(problem, descent, state, tol, steps, max_iter, more)
-    return found if found.violation < solution.violation else solution
+    candidate = _refined(problem, descent, state, tol, steps, max_iter, more)
+    return candidate if candidate.violation < solution.violation else solution
 
 
 def _from_smaller_boxes(
@@ -271,18 +260,18 @@ def _from_smaller_boxes(
     their bounds (features of unlike scales, large penalties). In a small box most do so at
     once, and the next larger box keeps nearly all of them.
     """
-    levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_GROWTH)))
-    small = problem.in_smaller_boxes(_GROWTH**-levels)
+    levels = int(np.ceil(np.log(problem.stiffness / _STIFF) / np.log(_BOX_GROWTH)))
+    small = problem.in_smaller_boxes(_BOX_GROWTH**-levels)
     state = small.starting_state(None, None)
     steps, spent = 0, 0.0
     rough = max(tol, _ROUGH * problem.terms.margin)
     for level in range(levels, 0, -1):
-        small = problem.in_smaller_boxes(_GROWTH**-level)
+        small = problem.in_smaller_boxes(_BOX_GROWTH**-level)
         descent = Descent(small)
         share = (allowance - spent) / (level + 1)
         steps += descent.run(state, rough, max_iter - steps, share)
         spent += descent.spent
-        state = State(_GROWTH * state.b, _GROWTH * state.c, _GROWTH * state.g)
+        state = State(_BOX_GROWTH * state.b, _BOX_GROWTH * state.c, _BOX_GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
     return state, steps, spent
 
@@ -299,8 +288,8 @@ def _certified(
     b = np.where(b <= problem.lower + problem.slack, problem.lower, b)
     b = np.where(b >= problem.upper - problem.slack, problem.upper, b)
     c = problem.row_sums(b)
-    own = g = problem.K.times(c)
-    apart, square = 0.0, float(c @ own)
+    expansion = g = problem.K.times(c)
+    apart, square = 0.0, float(c @ expansion)
     features = problem.K.features
     if features is not None:
         vector: Array = features.T @ c

@@ -14,7 +14,7 @@ from buttress._arrays import Array, IntArray
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 # Columns of a tile: enough for products of matrices at full speed, few enough for the cache.
-_CHUNK = 512
+_TILE_COLUMNS = 512
 
 
 class StreamedKernel(KernelMatrix):
@@ -90,6 +90,6 @@ class StreamedKernel(KernelMatrix):
     def add(self, rows: IntArray, steps: Array, g: Array, rough: bool = False) -> None:
         """``g += K[:, rows] @ steps``, in place; `rough` sums have about six digits."""
         sums = self._rough_sums if rough and self._rough_sums is not None else self._sums
-        for start in range(0, len(rows), _CHUNK):
-            some = slice(start, start + _CHUNK)
+        for start in range(0, len(rows), _TILE_COLUMNS):
+            some = slice(start, start + _TILE_COLUMNS)
             g += sums(rows[some], steps[some])

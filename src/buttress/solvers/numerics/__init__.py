@@ -1,4 +1,7 @@
 """The ground floor of the solvers: LAPACK calls, vector instructions, loops over rows of a matrix.
 
-Nothing here knows a loss or a problem. Change a loop only with the benchmark that it serves.
+`lapack` gives compiled code routines that Numba lacks, `cholesky` factorises small matrices, `rows`
+adds and gathers rows, `lines` and `vector_maximum` write vector instructions. Threads and their
+limits are in `buttress._threads`. Nothing here knows a loss or a problem. Change a loop only with
+the benchmark that it serves (``benchmarks/instructions.py``).
 """

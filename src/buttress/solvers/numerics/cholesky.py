@@ -24,11 +24,11 @@ from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
 from buttress.solvers.numerics.lines import LINE, LineEmitter
 
 # The largest order for loops (measured against LAPACK in one thread).
-_SMALL = 256
+_LOOP_ORDER = 256
 # Rows eliminated together: the sums of four lines fill half of the registers.
-_ROWS = 4
+_ROWS_TOGETHER = 4
 # Share of a diagonal entry that must be left of it, in units of rounding; it may leave nothing.
-_LEAST = 8.0
+_LEAST_LEFT = 8.0
 
 
 @register_jitable
@@ -72,11 +72,11 @@ def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm 
                 for r, total in enumerate(sums)
             ]
 
-        sums = emit.loop(top, size, [emit.zeros()] * _ROWS, add_row)
+        sums = emit.loop(top, size, [emit.zeros()] * _ROWS_TOGETHER, add_row)
         for r, total in enumerate(sums):
             row = emit.at(matrix.data, builder.add(low, emit.integer(r)), stride)
-            place = emit.at(row, column)
-            emit.store(builder.fsub(emit.load(place), total), place)
+            target = emit.at(row, column)
+            emit.store(builder.fsub(emit.load(target), total), target)
         return context.get_dummy_value()
 
     return signature, generate
@@ -141,18 +141,18 @@ def _factorise_four(a: Array, low: int, least: Array) -> bool:
 
 
 @inner(allocates=True)
-def _least(a: Array, size: int) -> Array:
+def _least_left(a: Array, size: int) -> Array:
     """What must be left of every diagonal entry."""
     least = np.empty(size, dtype=a.dtype)
     for i in range(size):
-        least[i] = a[i, i] * (_LEAST * np.finfo(a.dtype).eps)
+        least[i] = a[i, i] * (_LEAST_LEFT * np.finfo(a.dtype).eps)
     return least
 
 
 @inner(fastmath=FAST, allocates=True)
 def factorise_few(a: Array) -> bool:
     """As `factorise_small`, row by row: for a few rows, in a fraction of the time to compile."""
-    return _factorise_last(a, 0, len(a), _least(a, len(a)))
+    return _factorise_last(a, 0, len(a), _least_left(a, len(a)))
 
 
 @inner(fastmath=FAST, allocates=True)
@@ -162,14 +162,14 @@ def factorise_small(a: Array, size: int) -> bool:
     Returns whether the matrix is definite; one that rounding has made singular gets the factor
     of one nearby that is not.
     """
-    width, least = LINE // a.itemsize, _least(a, size)
+    width, least = LINE // a.itemsize, _least_left(a, size)
     # The rows that do not fill a group are the last ones.
-    top = size - size % _ROWS
+    top = size - size % _ROWS_TOGETHER
     definite = _factorise_last(a, top, size, least)
-    for low in range(top - _ROWS, -1, -_ROWS):
-        if low + _ROWS < size:
-            for column in range(0, low + _ROWS, width):
-                _reduce_line(a, low, low + _ROWS, size, column)
+    for low in range(top - _ROWS_TOGETHER, -1, -_ROWS_TOGETHER):
+        if low + _ROWS_TOGETHER < size:
+            for column in range(0, low + _ROWS_TOGETHER, width):
+                _reduce_line(a, low, low + _ROWS_TOGETHER, size, column)
         definite &= _factorise_four(a, low, least)
     return definite
 
@@ -205,9 +205,9 @@ def solve_few(a: Array, right: Array) -> None:
 def solve_small(a: Array, right: Array) -> None:
     """Overwrite `right` with the solution, four rows at a time."""
     size = right.size
-    top = size - size % _ROWS
+    top = size - size % _ROWS_TOGETHER
     _eliminate(a, right, top)
-    for low in range(top - _ROWS, -1, -_ROWS):
+    for low in range(top - _ROWS_TOGETHER, -1, -_ROWS_TOGETHER):
         x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
         s3 = right[low + 3] * x3[low + 3]
         s2 = (right[low + 2] - x3[low + 2] * s3) * x2[low + 2]
@@ -216,7 +216,7 @@ def solve_small(a: Array, right: Array) -> None:
         right[low], right[low + 1], right[low + 2], right[low + 3] = s0, s1, s2, s3
         for k in range(low):
             right[k] -= s0 * x0[k] + s1 * x1[k] + s2 * x2[k] + s3 * x3[k]
-    for low in range(0, top, _ROWS):
+    for low in range(0, top, _ROWS_TOGETHER):
         x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
         s0, s1, s2, s3 = right[low], right[low + 1], right[low + 2], right[low + 3]
         for k in range(low):
@@ -239,7 +239,7 @@ def factorise(a: Array) -> bool:
 
     Returns whether the matrix is definite; the factor is of no use otherwise.
     """
-    if len(a) <= _SMALL:
+    if len(a) <= _LOOP_ORDER:
         return factorise_small(a, len(a))
     return cholesky_in_place(a) == 0
 
@@ -247,7 +247,7 @@ def factorise(a: Array) -> bool:
 @inner()
 def solve(factor: Array, right: Array) -> None:
     """Overwrite `right` with the solution for a factor of `factorise`."""
-    if len(factor) <= _SMALL:
+    if len(factor) <= _LOOP_ORDER:
         solve_small(factor, right)
     else:
         cholesky_solve(factor, right.reshape(1, right.size))

@@ -43,12 +43,12 @@ def _routine(library: str, name: str) -> Any:
             for k, kind in enumerate(kinds):
                 value = builder.extract_value(values[0], k)
                 if isinstance(kind, types.Array):
-                    place = context.make_array(kind)(context, builder, value).data
+                    target = context.make_array(kind)(context, builder, value).data
                 else:
                     if isinstance(kind, types.Integer) and kind.bitwidth > _INTEGER.width:
                         value = builder.trunc(value, _INTEGER)
-                    place = cgutils.alloca_once_value(builder, value)
-                pointers.append(builder.bitcast(place, _ADDRESS))
+                    target = cgutils.alloca_once_value(builder, value)
+                pointers.append(builder.bitcast(target, _ADDRESS))
             kind = ir.FunctionType(ir.VoidType(), [_ADDRESS] * len(pointers))
             function = cgutils.get_or_insert_function(builder.module, kind, _PREFIX + name)
             builder.call(function, pointers)
@@ -60,6 +60,7 @@ def _routine(library: str, name: str) -> Any:
 
 
 _dpotrf, _dpotrs = _routine("lapack", "dpotrf"), _routine("lapack", "dpotrs")
+_dpotri = _routine("lapack", "dpotri")
 _sgemm = _routine("blas", "sgemm")
 
 # LAPACK reads Fortran order: the lower triangle of a C-ordered matrix is its upper triangle.
@@ -82,6 +83,12 @@ def cholesky_solve(factor: Array, right: Array) -> None:
     """Overwrite the rows of `right` (C order, one right-hand side a row) with solutions."""
     n, m = len(factor), len(right)
     _dpotrs((_UPPER, n, m, factor, factor.shape[1], right, right.shape[1], 0))
+
+
+@compiled()
+def inverse_from_cholesky(factor: Array) -> int:
+    """Overwrite a Cholesky factor with the lower triangle of the inverse; 0 where there is one."""
+    return int(_dpotri((_UPPER, len(factor), factor, factor.shape[1], 0)))
 
 
 @inner()

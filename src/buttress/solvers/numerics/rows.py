@@ -1,4 +1,4 @@
-"""Compiled loops over kernel rows for the box solver (`buttress.solvers.hinge.smo`)."""
+"""Compiled loops over rows of a matrix: sums of them, entries picked from them."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def reduced_system(K: Array, keep: IntArray, pivot: IntArray, A: Array) -> float
 
 
 @compiled()
-def mirror(K: Array, places: IntArray, size: int) -> None:
-    """Make the columns `places` of ``K[:size, :size]`` equal to the rows `places`."""
+def mirror(K: Array, rows: IntArray, size: int) -> None:
+    """Make the columns `rows` of ``K[:size, :size]`` equal to the rows `rows`."""
     for i in range(size):
-        for k in range(places.shape[0]):
-            K[i, places[k]] = K[places[k], i]
+        for k in range(rows.shape[0]):
+            K[i, rows[k]] = K[rows[k], i]

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 # The stretch that `largest` looks at; arrays are padded to a multiple of it.
 LANES = 64
-_WIDTH = 4
+_VECTOR = 4
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
@@ -26,7 +26,7 @@ def largest(  # pragma: no cover (runs while compiling, so not with a warm cache
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        vector = ir.VectorType(ir.DoubleType(), _WIDTH)
+        vector = ir.VectorType(ir.DoubleType(), _VECTOR)
         first = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
 
         def larger(a: Any, b: Any) -> Any:
@@ -37,13 +37,13 @@ def largest(  # pragma: no cover (runs while compiling, so not with a warm cache
             return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)
 
         values = []
-        for k in range(LANES // _WIDTH):
+        for k in range(LANES // _VECTOR):
             loaded = builder.load(builder.gep(first, [ir.Constant(ir.IntType(64), k)]))
             loaded.align = 8
             values.append(loaded)
         while len(values) > 1:
             values = [larger(values[k], values[k + 1]) for k in range(0, len(values), 2)]
-        top, width = values[0], _WIDTH
+        top, width = values[0], _VECTOR
         while width > 1:
             width //= 2
             lanes = list(range(2 * width))

@@ -1,9 +1,10 @@
-"""Interior point for the ellipsoid loss with a linear piece, where Newton steps go astray.
+"""Interior point for losses of quadratic and linear pieces, where Newton steps go astray.
 
-On its linear piece the loss has no curvature, and with wide radii most rows lie there: Newton
+On a linear piece the loss has no curvature, and with wide radii most rows lie on one: Newton
 steps of the primal problem then jump from piece to piece. Both problems together are followed
-here from inside. With the row weights ``beta = w l'`` split at the kink of the conjugate,
-``beta = lower + upper``, ``0 <= lower <= cap``, ``upper >= 0``, a solution has
+here from inside. With the row weights ``beta = w l'`` split at the kink of the conjugate (or
+anywhere, where it has none), ``beta = lower + upper``, ``0 <= lower <= cap``, ``upper >= 0``, a
+solution has
 
     2 mu f = (1/M) sum_i y_i beta_i phi_i,   sums of beta M in both classes,
     c1'(lower_i) + y_i f(x_i) - r >= 0, <= 0 where ``lower_i`` is below its cap, above zero,
@@ -21,15 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import EllipsoidError
+from buttress.losses import EllipsoidError, TruncatedQuadratic
 from buttress.solvers.sets._spaces import FeatureFactor, Rows
 
 # Complementarity, relative to the size of the objective, at which rounding takes over.
 _END = 1e-13
-_MOST_STEPS = 80
-_SHORTEST = 1e-8
+_PATH_STEPS = 80
+_SHORTEST_ON_PATH = 1e-8
 # So many steps in a row without a better point end the search.
-_PATIENCE = 14
+_STEPS_WITHOUT_GAIN = 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,12 @@ class CentralPoint:
         )
 
 
+# The losses that this module can follow.
+Pieces = EllipsoidError | TruncatedQuadratic
+
+
 def follow_central_path(
-    features: Array, rows: Rows, loss: EllipsoidError, radius: float, mu: float
+    features: Array, rows: Rows, loss: Pieces, radius: float, mu: float
 ) -> CentralPoint:
     """The best point found; its certificate is the caller's to make.
 
@@ -88,7 +93,7 @@ def follow_central_path(
     features : array of shape (n, p)
         The points.
     rows : Rows
-    loss : EllipsoidError
+    loss : EllipsoidError or TruncatedQuadratic
     radius : float
     mu : float
         A first guess of the multiplier.
@@ -96,18 +101,18 @@ def follow_central_path(
     path = _Path(features, rows, loss, radius)
     at = path.start(mu)
     best, smallest, waited = at, np.inf, 0
-    while at.n_iter < _MOST_STEPS:
+    while at.n_iter < _PATH_STEPS:
         step = _Step(path, at)
         error = step.error
         if error < smallest:
             best, smallest, waited = at, error, 0
         else:
             waited += 1
-        if smallest <= _END or waited > _PATIENCE or not np.isfinite(error):
+        if smallest <= _END or waited > _STEPS_WITHOUT_GAIN or not np.isfinite(error):
             break
         change = step.corrected()
         length = min(1.0, 0.995 * path.longest(at, change))
-        if not (np.isfinite(length) and length > _SHORTEST):
+        if not (np.isfinite(length) and length > _SHORTEST_ON_PATH):
             break
         at = at.moved(change, length)
     return best
@@ -116,14 +121,21 @@ def follow_central_path(
 class _Path:
     """The problem in the units of the search."""
 
-    def __init__(self, features: Array, rows: Rows, loss: EllipsoidError, radius: float) -> None:
+    def __init__(self, features: Array, rows: Rows, loss: Pieces, radius: float) -> None:
         self.features, self.rows, self.radius = features, rows, radius
         self.total = rows.total
-        unit = loss.omega / loss.scale
-        # c1(b) = scale ((u b)^2 - 2 (1 + h) u b), c2(b) = scale ((u b)^2 + 2 h u b)
-        self.curved = 2.0 * loss.scale * unit**2 / rows.w
-        self.linear = np.array([[-2.0 * (1.0 + loss.h) * loss.omega], [2.0 * loss.h * loss.omega]])
-        self.cap = rows.w / unit
+        if isinstance(loss, EllipsoidError):
+            unit = loss.omega / loss.scale
+            # c1(b) = scale ((u b)^2 - 2 (1 + h) u b), c2(b) = scale ((u b)^2 + 2 h u b)
+            self.curved = 2.0 * loss.scale * unit**2 / rows.w
+            first, second = -2.0 * (1.0 + loss.h) * loss.omega, 2.0 * loss.h * loss.omega
+            self.cap = rows.w / unit
+        else:
+            # c1(b) = b1 b + b2 b^2, and the same parabola from one on
+            self.curved = 2.0 * loss.b2 / rows.w
+            first, second = loss.b1, loss.b1 + 2.0 * loss.b2
+            self.cap = rows.w
+        self.linear = np.array([[first], [second]])
         self.A = np.stack([mask.astype(np.float64) for mask in rows.masks])
 
     def start(self, mu: float) -> CentralPoint:

@@ -1,33 +1,32 @@
 """Nearest points of two (reduced) convex hulls: the dual of the hinge-shaped set losses.
 
-``min ½ ||z_p - z_n||^2`` over ``0 <= alpha <= cap`` with sum one in each class, by Mehrotra's
-predictor-corrector method and a final solve on the free rows.
+``min ½ ||z_p - z_n||^2`` over ``0 <= alpha <= cap`` with sum one in each class, by the interior
+point of `buttress.solvers.boxqp.group_sums` and a final solve on the free rows.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy import linalg, optimize
+from scipy import linalg
 
 from buttress._arrays import Array
+from buttress.solvers.boxqp.group_sums import SumsProblem, longest_step, minimise_with_sums
 from buttress.solvers.sets._spaces import Rows
 from buttress.solvers.sets.geometry import Geometry
 
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
-# Rows up to which hulls that meet are solved by an active-set search where the distance is too
-# large for the tolerance, and where it is not.
-_ACTIVE_SET_ROWS, _FEW_ROWS = 600, 120
 # What cheap steps aim at, as a part of the distance that is enough.
 _MUCH_LESS = 0.02
+# Weights below these shares of the largest have no room.
+_WITHOUT_ROOM = (1e-3, 1e-5, 1e-7)
 # Steps towards the common point of hulls that meet.
 _APPROACHES = 40
 # Pivots of the free rows' factor closer to zero than this mean a singular system.
 _REGULAR = 1e-6
 # Beyond so many free rows the interior point's own accuracy has to do.
 _POLISHED_ROWS = 1500
+_HULL_STEPS = 100
 
 
 def hull_weights(
@@ -41,116 +40,51 @@ def hull_weights(
     """
     features = geometry.features
     scale = float(np.sqrt(np.max(np.sum(features**2, axis=1), initial=0.0)))
+    alpha = rows.uniform()
     if scale == 0.0:
-        return rows.uniform(), 1
+        return alpha, 1
     signed = features * (rows.y / scale)[:, None]
     cap = np.where(cap < 1.0, cap, _FREE_CAP)
-    alpha = rows.uniform()
-    # a class whose caps sum to one has no choice
-    free = np.ones(len(alpha), dtype=bool)
+    lower = np.zeros_like(cap)
     for mask in rows.masks:
+        # a class whose caps sum to one has no choice
         if cap[mask].sum() <= 1.0 + 1e-9:
-            free[mask] = False
-    n_iter = 1
-    if free.any():
-        masks = [mask[free] for mask in rows.masks if free[mask].any()]
-        fixed = signed[~free].T @ alpha[~free]
-        solver = _InteriorPoint(
-            signed[free], fixed, np.array(masks, dtype=float), cap[free], enough / scale
-        )
-        alpha[free], n_iter = solver.solve(alpha[free], max_iter)
-    return alpha, n_iter
+            lower[mask] = cap[mask] = alpha[mask]
+    free = cap > lower
+    if not free.any():
+        return alpha, 1
+    n, r = features.shape
+    gram = 2 * r > n
+    problem = SumsProblem(
+        signed @ signed.T if gram else signed, np.zeros(n), lower, cap, np.arange(n),
+        np.where(rows.y > 0, 0, 1), np.ones(2), gram=gram,
+    )  # fmt: skip
+    nearest = minimise_with_sums(problem, start=alpha, max_iter=min(max_iter, _HULL_STEPS))
+    masks = [mask[free] for mask in rows.masks if free[mask].any()]
+    hulls = _Hulls(
+        signed[free], signed[~free].T @ alpha[~free], np.array(masks, dtype=float), cap[free],
+        enough / scale,
+    )  # fmt: skip
+    ends = nearest.b[free], nearest.low_force[free], nearest.high_force[free]
+    alpha[free] = hulls.touching(hulls.polished(*ends))
+    return alpha, nearest.n_iter
 
 
-class _InteriorPoint:
-    """``min ½ ||F'a + fixed||^2`` over ``0 <= a <= cap``, ``A a = 1``."""
+class _Hulls:
+    """``½ ||F'a + fixed||^2`` over ``0 <= a <= cap``, ``A a = 1``, near its minimum."""
 
     def __init__(self, F: Array, fixed: Array, A: Array, cap: Array, enough: float) -> None:
         self.F, self.fixed, self.A, self.cap, self.enough = F, fixed, A, cap, enough
-        n, r = F.shape
-        self.Q = None if 2 * r < n else F @ F.T
 
     def gradient(self, a: Array) -> Array:
         return np.asarray(self.F @ (self.F.T @ a + self.fixed))
 
-    def _factor(self, theta: Array) -> Any:
-        if self.Q is not None:
-            S = self.Q.copy()
-            S[np.diag_indices_from(S)] += theta
-        else:
-            scaled = self.F / np.sqrt(theta)[:, None]
-            S = scaled.T @ scaled
-            S[np.diag_indices_from(S)] += 1.0
-        return linalg.cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
-
-    def _apply(self, factor: Any, theta: Array, right: Array) -> Array:
-        if self.Q is not None:
-            return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
-        scaled = (right.T / theta).T
-        inner = linalg.cho_solve(factor, self.F.T @ scaled, check_finite=False)
-        return np.asarray(scaled - ((self.F @ inner).T / theta).T)
-
-    def solve(self, a: Array, max_iter: int) -> tuple[Array, int]:
-        cap, A = self.cap, self.A
-        u = cap - a
-        g = self.gradient(a)
-        level = max(float(np.abs(g).mean()), 1e-12)
-        lam = np.array([float(g @ row) / row.sum() for row in A])
-        slack = g - A.T @ lam
-        zl, zu = np.maximum(slack, 0.0) + level, np.maximum(-slack, 0.0) + level
-        n_iter = 0
-        best = (a, zl, zu)
-        while n_iter < min(max_iter, 100):
-            g = self.gradient(a)
-            gap = float(zl @ a + zu @ u)
-            dual_residual = g - A.T @ lam - zl + zu
-            objective = 0.5 * float(np.sum((self.F.T @ a + self.fixed) ** 2))
-            residual = float(np.abs(dual_residual).max())
-            if residual > 1e-9 and n_iter > 5 and gap < 1e-12:
-                break  # rounding has taken over; the best point is kept
-            best = (a, zl, zu)
-            if gap <= 1e-13 * objective or objective <= 1e-24:
-                break
-            n_iter += 1
-            theta = zl / a + zu / u
-            try:
-                factor = self._factor(theta)
-            except linalg.LinAlgError:
-                break
-            solved = self._apply(factor, theta, A.T)
-            schur = A @ solved
-            mu = gap / (2 * len(a))
-
-            def direction(tl: Array, tu: Array) -> tuple[Array, Array, Array, Array]:
-                right = -dual_residual + tl / a - zl - (tu / u - zu)  # noqa: B023
-                base = self._apply(factor, theta, right)  # noqa: B023
-                dlam = np.linalg.solve(schur, 1.0 - A @ a - A @ base)  # noqa: B023
-                da = base + solved @ dlam  # noqa: B023
-                dl = tl / a - zl - zl / a * da  # noqa: B023
-                du = tu / u - zu + zu / u * da  # noqa: B023
-                return da, dlam, dl, du
-
-            zero = np.zeros_like(a)
-            da, _, dl, du = direction(zero, zero)
-            p, d = _longest(a, da, u, -da), _longest(zl, dl, zu, du)
-            after = float((zl + d * dl) @ (a + p * da) + (zu + d * du) @ (u - p * da))
-            sigma = (after / gap) ** 3 * mu
-            da, dlam, dl, du = direction(sigma - da * dl, sigma + da * du)
-            step = min(0.995 * _longest(a, da, u, -da), 0.995 * _longest(zl, dl, zu, du), 1.0)
-            if not np.isfinite(step) or step < 1e-10:
-                break
-            a = a + step * da
-            u = cap - a
-            if (u <= 0).any() or (a <= 0).any():
-                break
-            lam, zl, zu = lam + step * dlam, zl + step * dl, zu + step * du
-        return self._touching(self._polished(*best)), n_iter
-
-    def _touching(self, a: Array) -> Array:
+    def touching(self, a: Array) -> Array:
         """Where the hulls meet the distance is zero; remove what rounding leaves of it.
 
         Least changes relative to the room that each weight has; where there is none, such as at
-        a row that both classes share, an active-set search. Hulls that do not meet keep `a`.
+        a row that both classes share, those without room are put on their bounds before. Hulls
+        that do not meet keep `a`.
         """
         distance = self._distance(a)
         if not _MUCH_LESS * self.enough < distance < 1e-4:
@@ -158,28 +92,37 @@ class _InteriorPoint:
         # By the linear part of ``½ d^2`` the hulls are apart by the root of what is left.
         if self._violation(a) < 0.25 * distance**2:
             return a
-        best, near = a, distance
+        best = self._closer(a)
+        for share in _WITHOUT_ROOM:
+            if self._distance(best) <= _MUCH_LESS * self.enough:
+                break
+            low, high = a < share * a.max(), self.cap - a < share * self.cap
+            snapped = np.where(low, 0.0, np.where(high, self.cap, a))
+            other = self._closer(self._repaired(snapped))
+            if self._feasible(other) and self._distance(other) < self._distance(best):
+                best = other
+        return best
+
+    def _closer(self, a: Array) -> Array:
+        """Steps that bring the hulls together, as far as they do."""
+        best, near = a, self._distance(a)
         system, right = np.vstack([self.F.T, self.A]), np.r_[-self.fixed, np.ones(len(self.A))]
         for _ in range(_APPROACHES):
-            room = np.minimum(best, self.cap - best)
+            room = np.maximum(np.minimum(best, self.cap - best), 0.0)
             scaled = system * room
-            values, vectors = linalg.eigh(scaled @ scaled.T, check_finite=False)
+            values, vectors = linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
             used = values > 1e-24 * values[-1]
             vectors = vectors[:, used]
             solved = vectors @ ((vectors.T @ (right - system @ best)) / values[used])
             change = room * (scaled.T @ solved)
-            step = min(1.0, 0.9 * _longest(best, change, self.cap - best, -change))
+            longest = longest_step((best, change), (self.cap - best, -change))
+            step = min(1.0, 0.9 * longest)
             changed = self._repaired(best + step * change)
             if not self._feasible(changed) or self._distance(changed) >= 0.98 * near:
                 break
             best, near = changed, self._distance(changed)
             if near <= _MUCH_LESS * self.enough:
-                return best
-        most = _ACTIVE_SET_ROWS if near > self.enough else _FEW_ROWS
-        if near > 1e-6 * distance and len(a) <= most:
-            found = optimize.lsq_linear(system, right, (0.0, self.cap), method="bvls", tol=1e-15)
-            if self._feasible(found.x) and self._distance(found.x) < self._distance(best):
-                best = found.x
+                break
         return best
 
     def _distance(self, a: Array) -> float:
@@ -189,7 +132,7 @@ class _InteriorPoint:
         inside = (a >= 0.0).all() and (a <= self.cap).all()
         return bool(inside and np.abs(self.A @ a - 1.0).max() <= 1e-13)
 
-    def _polished(self, a: Array, zl: Array, zu: Array) -> Array:
+    def polished(self, a: Array, zl: Array, zu: Array) -> Array:
         """Put the rows at their bounds and solve for the free ones exactly."""
         low, high = zl > a, zu > self.cap - a
         free = ~(low | high)
@@ -249,7 +192,7 @@ class _Correction:
         else:
             system = np.zeros((k + m, k + m))
             system[:k, :k], system[:k, k:], system[k:, :k] = Q, self.A.T, self.A
-            values, self.vectors = linalg.eigh(system, check_finite=False)
+            values, self.vectors = linalg.eigh(system, driver="evd", check_finite=False)
             used = np.abs(values) > 1e-13 * np.abs(values).max()
             self.inverse = np.where(used, 1.0 / np.where(used, values, 1.0), 0.0)
 
@@ -262,13 +205,3 @@ class _Correction:
             return np.asarray((self.vectors @ (self.inverse * (self.vectors.T @ both)))[:k])
         base = linalg.cho_solve(self.factor, right, check_finite=False)
         return np.asarray(base + self.solved @ np.linalg.solve(self.schur, sums - self.A @ base))
-
-
-def _longest(s: Array, ds: Array, t: Array, dt: Array) -> float:
-    """The longest step that keeps both ``s`` and ``t`` non-negative."""
-    longest = 1.0
-    for value, change in ((s, ds), (t, dt)):
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((-value[falling] / change[falling]).min()))
-    return longest

@@ -26,7 +26,7 @@ from buttress.solvers.sets._spaces import (
 )
 from buttress.solvers.sets.geometry import Geometry
 
-_MAX_STEPS = 60
+_ROOT_STEPS = 60
 # The logarithm of the mixture's odds stays within these.
 _FARTHEST = 27.0
 # An imbalance below this that does not fall any more is rounding.
@@ -109,15 +109,15 @@ def minimax_path(
     """
     rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64))
     search = _Root(geometry.space(), rows)
-    odds, found = 0.0, []
+    odds, results = 0.0, []
     for ridge in ridges:
         try:
             result, odds = search.solve(float(ridge), odds, precision)
         except IllConditioned:
             search = _Root(FeatureSpace(geometry.features), rows)
             result, odds = search.solve(float(ridge), odds, precision)
-        found.append(result)
-    return found
+        results.append(result)
+    return results
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class _Root:
             # done, or as far as rounding allows
             if size <= precision or (size < _NEARLY and size >= 0.5 * last):
                 break
-            if n_iter == _MAX_STEPS:
+            if n_iter == _ROOT_STEPS:
                 break
             last = size
             low, high = (low, odds) if trial.imbalance > 0 else (odds, high)

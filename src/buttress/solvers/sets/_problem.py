@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import EllipsoidError, SmoothLoss, require
+from buttress.losses import SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
-from buttress.solvers.sets._central_path import follow_central_path
+from buttress.solvers.sets._central_path import Pieces, follow_central_path
 from buttress.solvers.sets._conic import conic_weights
 from buttress.solvers.sets._hulls import hull_weights
 from buttress.solvers.sets._result import DistanceResult, check_feasible
@@ -23,16 +23,23 @@ from buttress.solvers.sets.thresholds import central_threshold, quantile_thresho
 # Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
 # loses too many digits.
 _NEARLY_TOUCHING = 1e-6
-_PATIENCE = 25
+# Where this relative error of ``f`` is asked for, a gap above the tolerance is worth more steps.
+_EXACT = 1e-9
+# Newton steps that go straight for the radius, and those after the central path.
+_DIRECT_STEPS, _LAST_STEPS = 40, 15
 # The share of the tolerance that is left to the distance of sets that meet.
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
 _GENTLE = 4.0
-_GROWTH = 3.0
+_RADIUS_GROWTH = 3.0
 # An expansion of at least this part of the radius is scaled to it where the bound is active.
 _WHOLE_NORM = 1.0 - 1e-6
 # So often a function that rounding pushed out of the ball is shrunk into it.
 _SHRINKINGS = 20
+
+
+def _gap(result: DistanceResult) -> float:
+    return result.gap
 
 
 class DistanceProblem:
@@ -81,40 +88,57 @@ class DistanceProblem:
             search = self._start_search(features=True)
             start = search.start(search.first_multiplier(radius))
             point = self._approach(search, start, radius)
-        search = self._start_search()
+        result = self._at_point(point, radius)
+        asked = self.precision <= _EXACT  # less is enough for choosing among radii
+        if result.converged or not (asked and isinstance(self.loss, Pieces)):
+            return result
+        if point.weights is None and point.n_iter < self.max_iter:
+            # rounding ended the Newton steps; what it left may be much
+            point = self._by_central_path(self.loss, radius, point)
+            result = min(result, self._at_point(point, radius), key=_gap)
+        if not result.converged and point.weights is not None:
+            most = min(point.n_iter + _LAST_STEPS, self.max_iter)
+            point = replace(point, weights=None)
+            point = self._start_search(features=True).constrained(point, radius, most)
+            result = min(result, self._at_point(point, radius), key=_gap)
+        return result
+
+    def _at_point(self, point: Point, radius: float) -> DistanceResult:
+        """The result at the end of a search, which the next one starts from."""
         self.last = point
-        norm = search.norm((point.x, point.g))
-        active = norm >= radius * (1.0 - 1e-9)
-        return self._certified(point, radius, active=active)
+        norm = self._start_search().norm((point.x, point.g))
+        return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
 
     def _approach(self, search: Search, point: Point, radius: float) -> Point:
-        """Go straight; after some steps in vain, over smaller radii."""
-        point = search.constrained(point, radius, min(_PATIENCE, self.max_iter))
-        if not point.done and point.n_iter < self.max_iter:
-            if isinstance(self.loss, EllipsoidError) and self.loss.h > 0.0:
-                return self._by_central_path(search, radius, point)
-            point = self._continued(search, radius, point.n_iter)
-        return point
+        """Go straight; after some steps in vain, from inside or over smaller radii."""
+        point = search.constrained(point, radius, min(_DIRECT_STEPS, self.max_iter))
+        if point.done or point.n_iter >= self.max_iter:
+            return point
+        if isinstance(self.loss, Pieces):
+            return self._by_central_path(self.loss, radius, point)
+        return self._continued(search, radius, point.n_iter)
 
-    def _by_central_path(self, search: Search, radius: float, point: Point) -> Point:
-        """By the interior point, and from there by Newton steps as far as they go."""
-        mu = search.first_multiplier(radius)
-        found = follow_central_path(self.geometry.features, self.rows, self.loss, radius, mu)
+    def _by_central_path(self, loss: Pieces, radius: float, point: Point) -> Point:
+        """By the interior point, which keeps the digits that Newton steps lose."""
+        mu = self._start_search().first_multiplier(radius)
+        inside = follow_central_path(self.geometry.features, self.rows, loss, radius, mu)
         search = self._start_search(features=True)
-        g = self.geometry.features @ found.v
-        thresholds = search.thresholds(g, (float(found.r[0]), float(found.r[1])))
-        weights = (found.lower + found.upper) / self.rows.total
-        steps = point.n_iter + found.n_iter
-        return Point(found.v, g, thresholds, found.mu, n_iter=steps, weights=weights)
+        g = self.geometry.features @ inside.v
+        thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
+        weights = (inside.lower + inside.upper) / self.rows.total
+        steps = point.n_iter + inside.n_iter
+        return Point(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
 
     def _continued(self, search: Search, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
         smaller = _GENTLE / max(search.space.spread, 1e-300)
-        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_GROWTH)))
+        n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_RADIUS_GROWTH)))
         point = search.start(search.first_multiplier(min(smaller, radius)))
         point.n_iter = spent
         for k in range(n_steps, 0, -1):
-            point = search.constrained(point, radius / _GROWTH**k, self.max_iter, precision=1e-2)
+            point = search.constrained(
+                point, radius / _RADIUS_GROWTH**k, self.max_iter, precision=1e-2
+            )
         return search.constrained(point, radius, self.max_iter)
 
     def at_penalty(self, penalty: float) -> DistanceResult:

@@ -20,7 +20,7 @@ REFINED_ROWS = 300
 # An older factor serves while the multiplier has not changed by more than this factor.
 _LARGEST_CHANGE = 8.0
 # So many steps at most; the factor of a solve that took more than the second is not used again.
-_MAX_STEPS, _TIRED = 20, 10
+_GRADIENT_STEPS, _TIRED = 20, 10
 
 
 def serves(old: KernelFactor, mu: float) -> bool:
@@ -71,7 +71,7 @@ class RefinedFactor:
             going = new > goal
             if not going.any():
                 break
-            if steps == _MAX_STEPS:
+            if steps == _GRADIENT_STEPS:
                 self.old.tired = True
                 return None
             p = z + np.divide(new, rz, out=np.zeros_like(rz), where=rz > 0)[:, None] * p
@@ -85,11 +85,11 @@ class RefinedFactor:
                     goal[going],
                 )
         self.old.tired = steps > _TIRED
-        found = []
+        steps_down = []
         for f, s in zip(functions, x, strict=True):
             change = (self.root * self.scale) * s - f[0] / (2.0 * self.mu)
-            found.append((change, np.asarray(self.old.K @ change)))
-        return found
+            steps_down.append((change, np.asarray(self.old.K @ change)))
+        return steps_down
 
     def _product(self, v: Array) -> Array:
         image = np.empty_like(v)

@@ -22,10 +22,10 @@ _CHORD = 0.4
 # How exactly refined steps and tangents are solved: as the remaining error asks, within these.
 _STEP, _TANGENT = (1e-3, 0.1), (1e-3, 0.03)
 # Within this relative gradient a point is near the path.
-_NEAR = 0.1
+_NEAR_PATH = 0.1
 # A step is short enough where the slope along it is this part of the slope at its beginning.
 _FLAT_ENOUGH = 0.1
-_SHORTEST = 1e-12
+_SHORTEST_CUT = 1e-12
 # So many steps in a row without any change of the objective, cut short, or that only moved the
 # multiplier, end the search.
 _MOST_FUTILE = 8
@@ -172,11 +172,11 @@ class Search:
                 _within(0.3 * precision, relative, _STEP),
                 _within(precision, off, _TANGENT),
             )
-            step, *found = self._directions(point, rights, relative, last, accuracy)
-            if found:
-                (tangent,) = found
+            step, *tangents = self._directions(point, rights, relative, last, accuracy)
+            if tangents:
+                (tangent,) = tangents
                 # far from the path it says little about the path
-                tangent_at = point.mu if relative <= _NEAR else np.inf
+                tangent_at = point.mu if relative <= _NEAR_PATH else np.inf
             last = relative
             full = at_rest or self._newton(point, grad, step, count=False)
             point.n_iter += 1
@@ -244,11 +244,11 @@ class Search:
         """
         mu, ratio = point.mu, point.mu / new
         bend = -np.log(ratio)
-        here = (point.x, point.g)
+        current = (point.x, point.g)
         candidates = [
-            here,
-            tuple(f + (new - mu) * d for f, d in zip(here, tangent, strict=True)),
-            tuple(ratio * (f + bend * (f + mu * d)) for f, d in zip(here, tangent, strict=True)),
+            current,
+            tuple(f + (new - mu) * d for f, d in zip(current, tangent, strict=True)),
+            tuple(ratio * (f + bend * (f + mu * d)) for f, d in zip(current, tangent, strict=True)),
         ]
         point.mu = new
         thresholds = [point.r, *(self.thresholds(g, point.r) for _, g in candidates[1:])]
@@ -274,9 +274,9 @@ class Search:
             if serves(kept, point.mu):
                 curvature = self._curvature(point)
                 refined = RefinedFactor(kept, point.mu, curvature, self.rows, accuracy)
-                found = refined.descent(*rights)
-                if found is not None:
-                    return found
+                directions = refined.descent(*rights)
+                if directions is not None:
+                    return directions
         elif kept is not None and relative <= _CHORD * min(1.0, last):
             return kept.descent(*rights)  # type: ignore[no-any-return]
         self._kept = self._factor(point)
@@ -311,13 +311,13 @@ class Search:
         point.n_iter += count
         dx, dg = step
         slope = self.space.inner(grad, (dx, dg))
-        here = self._objective((point.x, point.g), point.r, point.mu)
-        noise = 1e-13 * max(1.0, abs(here))
+        before = self._objective((point.x, point.g), point.r, point.mu)
+        noise = 1e-13 * max(1.0, abs(before))
         x, g = point.x + dx, point.g + dg
         r = self.thresholds(g, point.r)
         value = self._objective((x, g), r, point.mu)
-        full = bool(value <= here + 1e-4 * slope + noise)
-        self._futile = self._futile + 1 if abs(here - value) <= 0.1 * noise else 0
+        full = bool(value <= before + 1e-4 * slope + noise)
+        self._futile = self._futile + 1 if abs(before - value) <= 0.1 * noise else 0
         self._cut = 0 if full else self._cut + 1
         if not full:
             t, r = self._shorter(point, step, slope)
@@ -357,12 +357,12 @@ class Search:
                 at_low *= 0.5
             falling = at_low / (at_low - at_high) if np.isfinite(at_high) else 0.5
             t = low + (high - low) * min(max(falling, 0.05), 0.95)
-        here = self._objective((point.x, point.g), point.r, mu)
-        while t > _SHORTEST:
+        before = self._objective((point.x, point.g), point.r, mu)
+        while t > _SHORTEST_CUT:
             x, g = point.x + t * dx, point.g + t * dg
             r = self.thresholds(g, point.r)
             # where derivatives overflow only the value tells
-            if self._objective((x, g), r, mu) <= here + 1e-4 * t * slope:
+            if self._objective((x, g), r, mu) <= before + 1e-4 * t * slope:
                 break
             t *= 0.5
         return t, r

@@ -23,7 +23,7 @@ from buttress._compile import compiled
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
 
 # Curvatures below this part of the largest do not change a Newton step.
-_NEGLIGIBLE = 1e-15
+_NO_CURVATURE = 1e-15
 
 
 class IllConditioned(Exception):
@@ -94,7 +94,7 @@ class KernelFactor:
 
     def __init__(self, K: Array, mu: float, curvature: Array, rows: Rows) -> None:
         self.K, self.mu = K, mu
-        self.q = np.flatnonzero(curvature > _NEGLIGIBLE * curvature.max(initial=0.0))
+        self.q = np.flatnonzero(curvature > _NO_CURVATURE * curvature.max(initial=0.0))
         self.scale = 1.0 / (2.0 * mu * rows.total)
         self.root = np.sqrt(curvature[self.q])
         B = np.empty((len(self.q), len(self.q)))
@@ -119,12 +119,12 @@ class KernelFactor:
     def descent(self, *functions: Function) -> list[Function]:
         """``-H^-1 f`` for every function."""
         rights = np.stack([self.root * f[1][self.q] for f in functions]) / (2.0 * self.mu)
-        found = []
+        steps_down = []
         for f, s in zip(functions, solve_cholesky(self.cholesky, rights), strict=True):
             step = -f[0] / (2.0 * self.mu)
             step[self.q] += (self.root * self.scale) * self._without_class_sums(s)
-            found.append((step, np.asarray(self.K @ step)))
-        return found
+            steps_down.append((step, np.asarray(self.K @ step)))
+        return steps_down
 
     def _without_class_sums(self, s: Array) -> Array:
         gram = self.e @ self.solved.T
@@ -178,7 +178,9 @@ class FeatureFactor:
                 continue
             d = curvature[q]
             block = features[q]
-            block = (block - (d @ block) / d.sum()) * np.sqrt(d)[:, None]
+            # in place: new memory would take as long as the product
+            block -= (d @ block) / d.sum()
+            block *= np.sqrt(d)[:, None]
             H += block.T @ block
         H /= rows.total
         H[np.diag_indices_from(H)] += 2.0 * mu

@@ -131,15 +131,15 @@ def distance_path(
     problem = DistanceProblem(geometry, y, loss, sample_weight, tol, max_iter, precision, storage)
     order = np.argsort(np.asarray(radii, dtype=np.float64), kind="stable")
     problem.largest_radius = max(map(float, radii), default=0.0)
-    found: dict[int, DistanceResult] = {}
+    results: dict[int, DistanceResult] = {}
     with _threads(problem.geometry.n):
         for k in order:
             check_time()
             radius = float(radii[k])
             if not (0.0 < radius < np.inf):
                 raise ValueError(f"radius={radius!r} is out of range: expected (0, inf).")
-            found[int(k)] = problem.at_radius(radius)
-    return [found[k] for k in range(len(found))]
+            results[int(k)] = problem.at_radius(radius)
+    return [results[k] for k in range(len(results))]
 
 
 def solve_penalised_distance(

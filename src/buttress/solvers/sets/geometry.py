@@ -12,7 +12,7 @@ from buttress._arrays import Array
 from buttress.solvers.sets._spaces import FeatureSpace, KernelSpace
 
 # Diagonal entries below this part of the largest end the pivoted factorisation.
-_RANK_TOLERANCE = 1e-13
+_PIVOT_TOLERANCE = 1e-13
 # With a rank below this part of n explicit features are cheaper than the kernel form.
 _FEATURES_BELOW = 0.5
 # What a product of two entries may be off, relative to the largest.
@@ -160,7 +160,9 @@ class Geometry:
 def _pivoted_cholesky(K: Array, scale: float) -> tuple[Array, Any, int]:
     """Factor, pivots (from one) and rank of a Gram matrix, which is overwritten."""
     # the transpose of a symmetric matrix is the Fortran-ordered matrix itself
-    factor, pivot, rank, _ = lapack.dpstrf(K.T, lower=1, tol=_RANK_TOLERANCE * scale, overwrite_a=1)
+    factor, pivot, rank, _ = lapack.dpstrf(
+        K.T, lower=1, tol=_PIVOT_TOLERANCE * scale, overwrite_a=1
+    )
     return factor, pivot, int(rank) if scale > 0.0 else 0
 
 

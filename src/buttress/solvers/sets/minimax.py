@@ -201,9 +201,11 @@ def solve_maximum_margin(
         for m, image, d in zip((positive, negative), images, s, strict=True):
             hessian += (kappa / d) * (m.covariance - np.outer(image, image) / d**2)
         step = -linalg.solve(hessian, gradient, assume_a="pos")
-        slope, here, length = float(gradient @ step), value(w), 1.0
+        slope, before, length = float(gradient @ step), value(w), 1.0
         # close to the solution the values differ by rounding only and full steps are safe
-        while size > 1e-5 * distance and (value(w + length * step) > here + 1e-4 * length * slope):
+        while size > 1e-5 * distance and (
+            value(w + length * step) > before + 1e-4 * length * slope
+        ):
             length *= 0.5
         w = w + length * step
     scaled = (2.0 / margin) * w / float(np.linalg.norm(w))

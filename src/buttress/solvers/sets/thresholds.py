@@ -14,7 +14,7 @@ from buttress._arrays import Array
 from buttress._compile import compiled
 from buttress.losses import EllipsoidError, Logistic
 
-_MAX_STEPS = 200
+_THRESHOLD_STEPS = 200
 # After so many steps the bracket is narrowed to neighbouring rows.
 _BEFORE_SORTING = 8
 
@@ -29,16 +29,18 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
     if isinstance(loss, EllipsoidError):
         away = max(1.0, abs(guess), float(np.ptp(s)))
         h, omega, scale = loss.h, loss.omega, loss.scale
-        return float(_ellipsoid_threshold(s, w, target, guess, away, h, omega, scale, _MAX_STEPS))
+        return float(
+            _ellipsoid_threshold(s, w, target, guess, away, h, omega, scale, _THRESHOLD_STEPS)
+        )
     if isinstance(loss, Logistic):
-        return float(_logistic_threshold(s, w, target, guess, loss.slope, _MAX_STEPS))
+        return float(_logistic_threshold(s, w, target, guess, loss.slope, _THRESHOLD_STEPS))
     low, high = -np.inf, np.inf
     r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
     # Neither the sum nor the differences r - s are known better than this.
     summed = 4e-16 * target * max(1.0, 0.25 * np.sqrt(len(s)))
     resolved = 2.0 * np.finfo(np.float64).eps
     largest = float(np.abs(s).max())
-    for tried in range(_MAX_STEPS):
+    for tried in range(_THRESHOLD_STEPS):
         if tried == _BEFORE_SORTING:
             low, high = _between_rows(loss, s, w, target, low, high)
             r = high if np.isfinite(high) else low if np.isfinite(low) else r

@@ -46,7 +46,7 @@ def has_dual(loss: Any) -> bool:
     >>> has_dual(LeakyHockeyStick())
     True
     """
-    return hasattr(loss, "dual_value") or hasattr(loss, "conjugate")
+    return hasattr(loss, "conjugate")
 
 
 def few_models(shape: tuple[int, int]) -> Iterator[slice]:
@@ -77,7 +77,7 @@ def certify(
 
     Parameters
     ----------
-    loss : loss with ``value``, ``derivative`` and ``dual_value`` or ``conjugate``
+    loss : loss with ``value``, ``derivative`` and ``conjugate``
     y, omega : arrays of shape (n,)
         Labels ±1, and weights that sum to one.
     penalties, intercepts, squared_norms : arrays of shape (L,)
@@ -121,8 +121,7 @@ def _set_parts(
             up, down = s @ (omega * positive), s @ (omega * ~positive)
             ratio = np.minimum(1.0, np.stack([down / up, up / down], axis=1))
             s *= np.where(positive, ratio[:, :1], ratio[:, 1:])
-        values = loss.dual_value(s) if hasattr(loss, "dual_value") else -loss.conjugate(-s)
-        dual[part] = values @ omega
+        dual[part] = -loss.conjugate(-s) @ omega
         np.multiply(s, omega * y, out=pulls[part])
 
 

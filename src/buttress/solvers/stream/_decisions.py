@@ -44,12 +44,12 @@ def _compiled(decision: Callable[..., float]) -> Any:
         except NumbaError as error:
             raise TypeError(
                 f"{decision.__qualname__} cannot be compiled: it must be a function of numbers "
-                f"(z, y, kxx, tolerance, first, own) that returns a number. {error}"
+                f"(z, y, kxx, tolerance, first, numbers) that returns a number. {error}"
             ) from error
     raise AssertionError("the second attempt returns or raises")
 
 
-def encoded(decision: Callable[..., float], common: Sequence[float], own: Array) -> Array:
+def encoded(decision: Callable[..., float], common: Sequence[float], numbers: Array) -> Array:
     """A rule as one array: where its decision stands in memory, common numbers, its own.
 
     An address has 47 bits, which a double holds exactly; one array is handed to a compiled loop
@@ -61,7 +61,7 @@ def encoded(decision: Callable[..., float], common: Sequence[float], own: Array)
     >>> encoded(PerceptronRule.decide, [0.0] * 7, np.array([2.5]))[1:]
     array([0. , 0. , 0. , 0. , 0. , 0. , 0. , 2.5])
     """
-    whole = np.array([_compiled(decision).address, *common, *own], dtype=np.float64)
+    whole = np.array([_compiled(decision).address, *common, *numbers], dtype=np.float64)
     assert len(common) == N_COMMON - 1
     assert int(whole[0]) == _compiled(decision).address
     return whole
@@ -78,9 +78,11 @@ def decide(context: Any, z: Any, y: Any, kxx: Any, tolerance: Any, first: Any, r
             target.get_argument_value(builder, kind, value)
             for kind, value in zip(signature.args[:-1], values[:-1], strict=True)
         ]
-        own = builder.gep(numbers, [ir.Constant(ir.IntType(64), N_COMMON)])
-        form = ir.FunctionType(ir.DoubleType(), [one.type for one in (*given, own)])
+        own_numbers = builder.gep(numbers, [ir.Constant(ir.IntType(64), N_COMMON)])
+        form = ir.FunctionType(
+            ir.DoubleType(), [argument.type for argument in (*given, own_numbers)]
+        )
         address = builder.fptoui(builder.load(numbers), ir.IntType(64))
-        return builder.call(builder.inttoptr(address, form.as_pointer()), [*given, own])
+        return builder.call(builder.inttoptr(address, form.as_pointer()), [*given, own_numbers])
 
     return types.float64(*arguments), generate

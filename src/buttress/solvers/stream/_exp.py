@@ -13,14 +13,12 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._compile import FAST, compiled, inner
-from buttress.kernels.exponential import times_power_of_two
+from buttress.kernels.exponential import ROUND_32, ROUND_64, times_power_of_two
 
-# What rounds to integers, and the least exponent of a normal number (2e-308 and 1e-38); below it
-# the result is 0.
-_ROUND_64, _LEAST_64 = 6755399441055744.0, -1022.0
-_ROUND_32, _LEAST_32 = np.float32(12582912.0), np.float32(-126.0)
+# The least exponent of a normal number (2e-308 and 1e-38); below it the result is 0.
+_LEAST_POWER_64, _LEAST_POWER_32 = -1022.0, np.float32(-126.0)
 # (2**r - 1) / r, the constant first.
-_C = (
+_T = (
     0.6931471805599453,
     0.24022650695910097,
     0.0555041086648216,
@@ -40,27 +38,27 @@ _D3, _D4, _D5 = np.float32(0.00961808255), np.float32(0.00133908633), np.float32
 @inner(fastmath={"contract"})
 def power64(x: Any) -> Any:
     """``2**x`` for x up to rounding above 0, to one unit in the last place."""
-    rounded = x + _ROUND_64
-    r = x - (rounded - _ROUND_64)
+    rounded = x + ROUND_64
+    r = x - (rounded - ROUND_64)
     # two short chains of multiplications in place of a long one: half the waiting
     q = r * r
-    even = ((((_C[10] * q + _C[8]) * q + _C[6]) * q + _C[4]) * q + _C[2]) * q + _C[0]
-    odd = (((_C[9] * q + _C[7]) * q + _C[5]) * q + _C[3]) * q + _C[1]
+    even = ((((_T[10] * q + _T[8]) * q + _T[6]) * q + _T[4]) * q + _T[2]) * q + _T[0]
+    odd = (((_T[9] * q + _T[7]) * q + _T[5]) * q + _T[3]) * q + _T[1]
     # 1 is added last, so that only its rounding is seen
     power = times_power_of_two((odd * r + even) * r + 1.0, rounded)
-    return power if x >= _LEAST_64 else 0.0
+    return power if x >= _LEAST_POWER_64 else 0.0
 
 
 @inner(fastmath={"contract"})
 def power32(x: Any) -> Any:
     """``2**x`` for a float32 of that kind, to one unit in the last place."""
-    rounded = x + _ROUND_32
-    r = x - (rounded - _ROUND_32)
+    rounded = x + ROUND_32
+    r = x - (rounded - ROUND_32)
     q = r * r
     even = (_D4 * q + _D2) * q + _D0
     odd = (_D5 * q + _D3) * q + _D1
     power = times_power_of_two((odd * r + even) * r + np.float32(1.0), rounded)
-    return power if x >= _LEAST_32 else np.float32(0.0)
+    return power if x >= _LEAST_POWER_32 else np.float32(0.0)
 
 
 @compiled(fastmath=FAST)

@@ -5,8 +5,7 @@ coefficient, ``t`` the number of labelled rows so far. `Y` holds ±1 for every b
 (columns) and 0 in rows without a label. `rule` holds the address of its decision, then the
 smallest loss that is no rounding, the unit roundoff, `averaging`, `decay`, `smallest`, whether
 the first row of a class is special, whether older coefficients shrink, and its own numbers
-(`rules.compiled_rule`). `seen` says which sides of the problems were met, `size` bounds the sum
-of the sizes of the terms of f, and F, `updated`, `refused` are those of `rules.Outcome`.
+(`rules.compiled_rule`). F are the scores of an outcome.
 """
 
 from __future__ import annotations
@@ -19,6 +18,14 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled, inner
 from buttress.solvers.stream._decisions import decide
 from buttress.solvers.stream._exp import power64
+
+# Plain tuples: Numba takes a microsecond more to recognise a named one.
+
+# What a loop is told of the learner: its rule, `t`, which sides of the problems were met, and
+# bounds of the sums of the sizes of the terms of f.
+Learner = tuple[Array, int, BoolArray, Array]
+# The arrays of a `rules.Outcome`: scores, updated, refused, vectors.
+Results = tuple[Array, BoolArray, BoolArray, IntArray]
 
 GHOST, EPSILON, AVERAGING, DECAY, SMALLEST, FIRST, SHRINKS = 1, 2, 3, 4, 5, 6, 7
 
@@ -34,9 +41,10 @@ def _divided(f: float, rule: Array, t: int) -> float:
 
 @inner()
 def _learn_row(
-    i: int, f: Array, Y: Array, kxx: float, rule: Array, seen: BoolArray, size: Array, a: Array
+    i: int, f: Array, Y: Array, kxx: float, learner: Learner, a: Array
 ) -> tuple[bool, bool]:
     """Apply the rule to row `i` in every problem; fill `a`, return (updated, refused)."""
+    rule, _, seen, size = learner
     ghost, epsilon, first_of_class = rule[GHOST], rule[EPSILON], rule[FIRST] > 0.0
     updated, refused = False, False
     root = math.sqrt(kxx) if kxx > 0.0 else 0.0
@@ -66,17 +74,7 @@ def _learn_row(
 
 @compiled(allocates=True)
 def learn_appending(
-    K: Array,
-    Y: Array,
-    kxx: Array,
-    rule: Array,
-    t: int,
-    seen: BoolArray,
-    size: Array,
-    A: Array,
-    F: Array,
-    updated: BoolArray,
-    refused: BoolArray,
+    K: Array, Y: Array, kxx: Array, learner: Learner, A: Array, out: Results
 ) -> int:
     """One block, for rules whose coefficients are never revised.
 
@@ -84,6 +82,8 @@ def learn_appending(
     each row had before it was learned; `K` is the block's own kernel matrix, `A` receives the
     new coefficients. Returns the new `t`. Cost: B²/2 products at most.
     """
+    rule, t, _, _ = learner
+    F, updated, refused, _ = out
     B, P = F.shape
     new = np.empty(B, dtype=np.int64)
     n_new = 0
@@ -97,7 +97,7 @@ def learn_appending(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], learner, A[i])
         if updated[i]:
             new[n_new] = i
             n_new += 1
@@ -141,11 +141,8 @@ def learn_revising(
     coef: Array,
     Y: Array,
     kxx: Array,
-    rule: Array,
-    t: int,
-    seen: BoolArray,
-    size: Array,
-    out: tuple[Array, BoolArray, BoolArray, IntArray],
+    learner: Learner,
+    out: Results,
 ) -> tuple[int, int, int]:
     """Rows of a block, for rules or budgets that change old coefficients.
 
@@ -155,6 +152,7 @@ def learn_revising(
     row, `n` and `t`. Cost: n products per row.
     """
     start, n, limit = span
+    rule, t, _, _ = learner
     F, updated, refused, vectors = out
     B, P = F.shape
     shrinks = rule[SHRINKS] > 0.0
@@ -167,7 +165,7 @@ def learn_revising(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], rule, seen, size, a)
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx[i], learner, a)
         if shrinks:
             _shrink(coef, n, rule)
             alive = _count_alive(coef, n)
@@ -185,20 +183,10 @@ def learn_revising(
 
 
 @compiled()
-def learn_linear(
-    X: Array,
-    Y: Array,
-    W: Array,
-    rule: Array,
-    t: int,
-    seen: BoolArray,
-    size: Array,
-    A: Array,
-    F: Array,
-    updated: BoolArray,
-    refused: BoolArray,
-) -> int:
+def learn_linear(X: Array, Y: Array, W: Array, learner: Learner, A: Array, out: Results) -> int:
     """The linear kernel keeps ``w = sum a x``: 2p products per row, whatever came before."""
+    rule, t, _, _ = learner
+    F, updated, refused, _ = out
     B, P = Y.shape
     features = X.shape[1]
     for i in range(B):
@@ -213,7 +201,7 @@ def learn_linear(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, learner, A[i])
         if updated[i]:
             for p in range(P):
                 for k in range(features):
@@ -226,17 +214,14 @@ def learn_linear_sparse(
     entries: tuple[Array, IntArray, IntArray],
     Y: Array,
     W: Array,
-    rule: Array,
-    t: int,
-    seen: BoolArray,
-    size: Array,
+    learner: Learner,
     A: Array,
-    F: Array,
-    updated: BoolArray,
-    refused: BoolArray,
+    out: Results,
 ) -> int:
     """`learn_linear` for rows in compressed form: two products per stored entry."""
     data, indices, indptr = entries
+    rule, t, _, _ = learner
+    F, updated, refused, _ = out
     B, P = Y.shape
     for i in range(B):
         kxx = 0.0
@@ -250,7 +235,7 @@ def learn_linear_sparse(
         if Y[i, 0] == 0.0:
             continue
         t += 1
-        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, rule, seen, size, A[i])
+        updated[i], refused[i] = _learn_row(i, F[i], Y, kxx, learner, A[i])
         if updated[i]:
             for p in range(P):
                 for e in range(indptr[i], indptr[i + 1]):

@@ -21,6 +21,20 @@ from buttress.solvers.stream._panels import GROUP, TILE, four_rows, one_row
 # instructions: a slice or an argument counts references, which costs as much as many a number.
 
 
+# Plain tuples: Numba takes a microsecond more to recognise a named one, as long as a row's sum.
+
+# Rows of a block, and the left side of the product that gives exponents (`RbfSource`).
+Rows = tuple[Array, Array]
+# Stored vectors as they came, and packed in panels.
+Vectors = tuple[Array, Array]
+# Where ``|x|² + |z|² - 2 x·z`` is too rough: gamma, limit, depth, near, noise, largest. The formula
+# is off by `noise` times the sum of ``gamma |x|²`` and ``gamma |z|²``, of which the latter is at
+# most `largest`. Where the sum exceeds `limit` every exponent that may be above ``-depth`` is
+# recomputed; elsewhere those that lie within `near` times the sum of zero. A limit of 0 says that
+# no exponent can be wrong.
+Precision = tuple[float, float, float, float, float, float]
+
+
 @inner(fastmath=FAST)
 def _weighted_sum(E: Array, i: int, a: Array, p: int, m: int) -> float:
     total = 0.0
@@ -40,9 +54,9 @@ def _excess(E: Array, i: int, cut: Any, m: int) -> Any:
 
 
 @inner(allocates=True)
-def _cuts(left: Array, begin: int, end: int, correction: Array) -> Array:
+def _cuts(left: Array, begin: int, end: int, precision: Precision) -> Array:
     """For the rows `begin` to `end`: exponents above minus this number may be wrong."""
-    limit, depth, near, noise, largest = correction
+    _, limit, depth, near, noise, largest = precision
     cuts = np.zeros(end - begin)
     if limit > 0.0:
         for i in range(begin, end):
@@ -57,28 +71,28 @@ def _correct(
     r: int,
     cut: float,
     tile: int,
-    place: tuple[Array, Array, int, Array, Array, int],
-    gamma: float,
-    correction: Array,
+    rows: Rows,
+    row: int,
+    vectors: Vectors,
+    first: int,
+    precision: Precision,
 ) -> None:
-    """Recompute from differences the exponents that ``|x|² + |z|² - 2 x·z`` got wrong.
+    """Recompute from differences the exponents that the product got wrong (`Precision`).
 
-    Row r of `E` holds those of `row` with `tile` vectors from `first` on; `place` has the rows,
-    their products' left side, `row`, the vectors, their panels and `first`. The sizes
+    Row r of `E` holds those of `row` with `tile` vectors from `first` on. The sizes
     ``gamma |x|²`` and ``gamma |z|²`` stand negated at the end of the rows of `left` and of the
-    vectors in `panels`. That formula is off by `noise` times the sum of the two. Where the sum
-    exceeds `limit` every exponent that may be above ``-depth`` is recomputed; elsewhere those
-    that lie within `near` times the sum of zero. Equal rows get distance 0.
+    vectors in the panels. Equal rows get distance 0.
     """
-    X, left, row, Z, panels, first = place
-    limit, near = correction[0], correction[2]
+    gamma, limit, _, near, _, _ = precision
+    X, left = rows
+    Z, panels = vectors
     width = panels.shape[2]
     end = panels.shape[1] - 1
     for j in range(tile):
         if E[r, j] > -cut:
             v = first + j
-            pair = -np.float64(left[row, end]) - panels[v // width, end, v % width]
-            if pair > limit or E[r, j] > -near * pair:
+            size = -np.float64(left[row, end]) - panels[v // width, end, v % width]
+            if size > limit or E[r, j] > -near * size:
                 distance = 0.0
                 for k in range(X.shape[1]):
                     difference = np.float64(X[row, k]) - Z[v, k]
@@ -88,25 +102,21 @@ def _correct(
 
 @compiled(allocates=True)
 def sum_tiles(
-    X: Array,
-    left: Array,
-    begin: int,
-    end: int,
-    Z: Array,
-    panels: Array,
+    rows: Rows,
+    span: tuple[int, int],
+    vectors: Vectors,
     coef: Array,
-    gamma: float,
-    correction: Array,
+    precision: Precision,
     F: Array,
 ) -> None:
-    """Add ``2**exponents @ coef.T`` to the rows `begin` to `end` of `F`.
+    """Add ``2**exponents @ coef.T`` to the rows of `F` from the first to the second of `span`.
 
-    `coef` has a column for every vector, or more; `correction` holds limit, depth, near, noise
-    and the largest size of a vector, or a limit of 0 when no exponent can be wrong.
+    `coef` has a column for every vector, or more.
     """
+    (_, left), (Z, panels), (begin, end) = rows, vectors, span
     m, P = len(Z), len(coef)
     width = panels.shape[2]
-    cuts = _cuts(left, begin, end, correction)
+    cuts = _cuts(left, begin, end, precision)
     E = np.empty((GROUP, TILE), left.dtype)
     a = np.empty((P, TILE), left.dtype)
     for first in range(0, m, TILE):
@@ -126,8 +136,7 @@ def sum_tiles(
                 cut = cuts[row + r - begin]
                 # a loop without branches spares most rows the other one
                 if cut > 0.0 and _excess(E, r, E.dtype.type(cut), tile) > 0.0:
-                    place = (X, left, row + r, Z, panels, first)
-                    _correct(E, r, cut, tile, place, gamma, correction)
+                    _correct(E, r, cut, tile, rows, row + r, vectors, first, precision)
             if P > 1:
                 powers_of_two(E, count, tile)
             for r in range(count):
@@ -143,20 +152,13 @@ def sum_tiles(
 
 @compiled(allocates=True)
 def fill_tiles(
-    X: Array,
-    left: Array,
-    Z: Array,
-    panels: Array,
-    begin: int,
-    end: int,
-    gamma: float,
-    correction: Array,
-    K: Array,
+    rows: Rows, vectors: Vectors, span: tuple[int, int], precision: Precision, K: Array
 ) -> None:
-    """``K[:, j] = 2**exponents`` for the vectors from `begin`, a multiple of TILE, to `end`."""
+    """``K[:, j] = 2**exponents`` for the vectors of `span`, which begins at a multiple of TILE."""
+    (_, left), (_, panels), (begin, end) = rows, vectors, span
     n = len(left)
     width = panels.shape[2]
-    cuts = _cuts(left, 0, n, correction)
+    cuts = _cuts(left, 0, n, precision)
     E = np.empty((GROUP, TILE), left.dtype)
     for first in range(begin, end, TILE):
         tile = min(TILE, end - first)
@@ -171,8 +173,7 @@ def fill_tiles(
             for r in range(count):
                 cut = cuts[row + r]
                 if cut > 0.0 and _excess(E, r, E.dtype.type(cut), tile) > 0.0:
-                    place = (X, left, row + r, Z, panels, first)
-                    _correct(E, r, cut, tile, place, gamma, correction)
+                    _correct(E, r, cut, tile, rows, row + r, vectors, first, precision)
             powers_of_two(E, count, tile)
             for r in range(count):
                 for j in range(tile):

@@ -17,12 +17,13 @@ from buttress.solvers.stream.store import VectorStore
 
 POLICIES = ("merge", "project", "forget", "forget_oldest")
 
-_GRID = 21
+# Points tried between two vectors that may be merged; a golden section refines the best of them.
+_LINE_POINTS = 21
 # Added to the Gram matrix in "project", relative to its diagonal: bounds the coefficients when
 # vectors nearly coincide.
-_RIDGE = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
+_PROJECTION_RIDGE = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 # The inverse is updated, not recomputed, between two of these.
-_REFRESH = 200
+_UPDATES_PER_INVERSE = 200
 
 
 class Budget:
@@ -119,7 +120,7 @@ class Budget:
         vectors = store.vectors()
         self.age += 1
         known = self.inverse
-        if known is None or len(known) != n - 1 or self.age >= _REFRESH:
+        if known is None or len(known) != n - 1 or self.age >= _UPDATES_PER_INVERSE:
             self.age = 0
             return self._fresh_inverse(store)
         prepared = self.source.prepare(vectors[n - 1 : n])
@@ -127,16 +128,16 @@ class Budget:
         self.source.against(prepared, store, row)
         b = row[0, : n - 1].astype(np.float64)
         v = known @ b
-        ridge = _RIDGE[row.dtype]
-        own = float(store.kxx[n - 1]) * (1.0 + ridge)
-        rest = own - float(b @ v)
-        if rest <= 0.5 * ridge * own:
+        ridge = _PROJECTION_RIDGE[row.dtype]
+        diagonal = float(store.kxx[n - 1]) * (1.0 + ridge)
+        residual = diagonal - float(b @ v)
+        if residual <= 0.5 * ridge * diagonal:
             self.age = 0
             return self._fresh_inverse(store)
         M = np.empty((n, n))
-        M[: n - 1, : n - 1] = known + np.outer(v, v / rest)
-        M[n - 1, : n - 1] = M[: n - 1, n - 1] = -v / rest
-        M[n - 1, n - 1] = 1.0 / rest
+        M[: n - 1, : n - 1] = known + np.outer(v, v / residual)
+        M[n - 1, : n - 1] = M[: n - 1, n - 1] = -v / residual
+        M[n - 1, n - 1] = 1.0 / residual
         return M
 
     def _fresh_inverse(self, store: VectorStore) -> Array:
@@ -146,7 +147,7 @@ class Budget:
         self.source.against(prepared, store, K)
         K = K.astype(np.float64)
         diagonal = store.kxx[:n]
-        ridge = _RIDGE[store.rows.array.dtype]
+        ridge = _PROJECTION_RIDGE[store.rows.array.dtype]
         floor = float(np.max(np.abs(diagonal), initial=0.0)) or 1.0
         K[np.diag_indices(n)] = diagonal * (1.0 + ridge) + 1e-3 * ridge * floor
         try:
@@ -200,14 +201,14 @@ def best_merge(k: Array, coef: Array, light: int) -> tuple[int, float]:
             norm += coef[p, light] ** 2 + coef[p, j] ** 2
             norm += 2.0 * coef[p, light] * coef[p, j] * k[j]
         # Far apart, only the ends of the line can be best.
-        points = 2 if k[j] < 1e-3 else _GRID
+        points = 2 if k[j] < 1e-3 else _LINE_POINTS
         for g in range(points):
             h = g / (points - 1.0)
             loss = norm - _kept(k[j], coef, light, j, h)
             if loss < best:
                 best, partner, start = loss, j, h
-    low = max(0.0, start - 1.0 / (_GRID - 1.0))
-    high = min(1.0, start + 1.0 / (_GRID - 1.0))
+    low = max(0.0, start - 1.0 / (_LINE_POINTS - 1.0))
+    high = min(1.0, start + 1.0 / (_LINE_POINTS - 1.0))
     ratio = 0.6180339887498949
     for _ in range(30):
         left = high - ratio * (high - low)

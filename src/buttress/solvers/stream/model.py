@@ -39,10 +39,11 @@ from buttress.solvers.stream.rules import Outcome, UpdateRule, compiled_rule
 from buttress.solvers.stream.similarity import GramSource, KernelSource, RbfSource, Source
 from buttress.solvers.stream.store import VectorStore
 
-_PREDICT_ENTRIES = 8_000_000
+# Kernel values that a prediction holds at a time where the kernel is no Gaussian one: 64 MB.
+_PREDICTED_VALUES = 8_000_000
 # Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
 # hundred thousand kernel values.
-_TOGETHER = 4
+_BLOCKS_TOGETHER = 4
 _kept = threading.local()
 
 
@@ -134,7 +135,8 @@ class OnlineModel:
             learn = self._learn_linear
         else:
             learn = self._learn_revising if self.revises else self._learn_appending
-        step = self.block_size * (1 if self.revises or self.weights is not None else _TOGETHER)
+        together = 1 if self.revises or self.weights is not None else _BLOCKS_TOGETHER
+        step = self.block_size * together
         with own_threads():
             for start in range(0, n, step):
                 check_time()
@@ -145,8 +147,8 @@ class OnlineModel:
                 learn(block, Y[rows], position[rows], code[rows], outcome.rows(rows))
         return outcome
 
-    def _told(self) -> tuple[Array, int, Any, Array]:
-        """What every compiled loop is told after the rows: the rule and where it stands."""
+    def _learner(self) -> loops.Learner:
+        """What every compiled loop is told beside the rows."""
         return compiled_rule(self.rule, self.dtype), self.t, self.seen, self.size
 
     def _learn_linear(
@@ -159,8 +161,7 @@ class OnlineModel:
         else:
             block = rows = np.ascontiguousarray(block)
             learn = loops.learn_linear
-        found = (A, out.scores, out.updated, out.refused)
-        self.t = learn(rows, Y, self.weights, *self._told(), *found)
+        self.t = learn(rows, Y, self.weights, self._learner(), A, out.arrays)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -176,8 +177,7 @@ class OnlineModel:
         A = np.zeros_like(Y)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
-        found = (A, out.scores, out.updated, out.refused)
-        self.t = loops.learn_appending(within, Y, kxx, *self._told(), *found)
+        self.t = loops.learn_appending(within, Y, kxx, self._learner(), A, out.arrays)
         out.vectors[:] = self.store.n + np.cumsum(out.updated)
         new = np.flatnonzero(out.updated)
         if len(new):
@@ -200,11 +200,10 @@ class OnlineModel:
         limit = np.iinfo(np.int64).max if self.budget is None else self.budget.size
         self.largest_root = max(self.largest_root, float(np.sqrt(max(kxx.max(), 0.0))))
         start = 0
-        results = (out.scores, out.updated, out.refused, out.vectors)
         while start < B:
             begin, span = start, (start, n, limit)
             start, n, self.t = loops.learn_revising(
-                span, K, within, store.coef, Y, kxx, *self._told(), results
+                span, K, within, store.coef, Y, kxx, self._learner(), out.arrays
             )
             new = begin + np.flatnonzero(out.updated[begin:start])
             right = None if augmented is None else augmented[new]
@@ -294,7 +293,7 @@ class OnlineModel:
         n = X.shape[0]
         F = np.empty((n, len(self.store.coef)))
         step = 16384 if isinstance(self.source, RbfSource) else 64
-        step = max(step, _PREDICT_ENTRIES // max(self.store.n, 1)) if step == 64 else step
+        step = max(step, _PREDICTED_VALUES // max(self.store.n, 1)) if step == 64 else step
         with own_threads():
             for start in range(0, n, step):
                 prepared = self.source.prepare(X[start : start + step])

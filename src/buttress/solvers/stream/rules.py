@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -46,8 +46,8 @@ class UpdateRule:
     ...     length: float = 0.5
     ...
     ...     @staticmethod
-    ...     def decide(z, y, kxx, tolerance, first, own):
-    ...         return own[0] * y if z <= 0.0 else 0.0
+    ...     def decide(z, y, kxx, tolerance, first, numbers):
+    ...         return numbers[0] * y if z <= 0.0 else 0.0
     >>> FixedStep(0.25).numbers
     array([0.25])
     """
@@ -59,7 +59,9 @@ class UpdateRule:
     first_of_class: bool = False
 
     @staticmethod
-    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+    def decide(
+        z: float, y: float, kxx: float, tolerance: float, first: bool, numbers: Any
+    ) -> float:
         """The coefficient of a row in one problem; compiled by Numba.
 
         Parameters
@@ -74,7 +76,7 @@ class UpdateRule:
             A loss up to this is rounding left over from an update at the same point.
         first : bool
             Whether the row is the first on its side.
-        own : array
+        numbers : array
             The rule's `numbers`.
 
         Returns
@@ -86,8 +88,8 @@ class UpdateRule:
 
     @property
     def numbers(self) -> Array:
-        """What `decide` reads as `own`: the rule's fields in their order."""
-        return np.array([float(getattr(self, one.name)) for one in fields(cast("Any", self))])
+        """What `decide` reads: the rule's fields in their order."""
+        return np.array([float(getattr(self, field.name)) for field in fields(cast("Any", self))])
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,13 @@ class PARampRule(UpdateRule):
     first_of_class: bool = False
 
     @staticmethod
-    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+    def decide(
+        z: float, y: float, kxx: float, tolerance: float, first: bool, numbers: Any
+    ) -> float:
         loss = 1.0 - z
         if not (kxx > 0.0 and loss > tolerance):
             return 0.0
-        if not (z > own[0] or first):
+        if not (z > numbers[0] or first):
             return math.nan
         a = y * loss / kxx
         # k(x, x) so small that the step overflows: as good as a zero vector
@@ -117,7 +121,9 @@ class PerceptronRule(UpdateRule):
     """The kernel Perceptron."""
 
     @staticmethod
-    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+    def decide(
+        z: float, y: float, kxx: float, tolerance: float, first: bool, numbers: Any
+    ) -> float:
         return y if z <= 0.0 else 0.0
 
 
@@ -128,7 +134,9 @@ class PegasosRule(UpdateRule):
     alpha: float = 1e-2
 
     @staticmethod
-    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
+    def decide(
+        z: float, y: float, kxx: float, tolerance: float, first: bool, numbers: Any
+    ) -> float:
         return y if z < 1.0 else 0.0
 
     @property
@@ -146,8 +154,10 @@ class NormaRule(UpdateRule):
     shrinks: ClassVar[bool] = True
 
     @staticmethod
-    def decide(z: float, y: float, kxx: float, tolerance: float, first: bool, own: Any) -> float:
-        return own[0] * y if z < 1.0 else 0.0
+    def decide(
+        z: float, y: float, kxx: float, tolerance: float, first: bool, numbers: Any
+    ) -> float:
+        return numbers[0] * y if z < 1.0 else 0.0
 
     @property
     def decay(self) -> float:  # type: ignore[override]
@@ -158,9 +168,8 @@ class NormaRule(UpdateRule):
         return self.tau
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What happened to the rows of one call.
+class Outcome(NamedTuple):
+    """What happened to the rows of one call; compiled loops fill its arrays.
 
     Attributes
     ----------
@@ -185,16 +194,21 @@ class Outcome:
         flags = np.zeros((2, n), dtype=np.bool_)
         return cls(np.zeros((n, n_problems)), flags[0], flags[1], np.zeros(n, dtype=np.int64))
 
-    def rows(self, part: slice) -> Outcome:
+    @property
+    def arrays(self) -> tuple[Array, BoolArray, BoolArray, IntArray]:
+        """All as a plain tuple, which a compiled loop takes sooner than a named one."""
+        return self.scores, self.updated, self.refused, self.vectors
+
+    def rows(self, rows: slice) -> Outcome:
         """The same arrays, seen from some of the rows."""
         return Outcome(
-            self.scores[part], self.updated[part], self.refused[part], self.vectors[part]
+            self.scores[rows], self.updated[rows], self.refused[rows], self.vectors[rows]
         )
 
-    def copy_from(self, other: Outcome) -> None:
-        """Overwrite the arrays with those of `other`."""
-        for name in ("scores", "updated", "refused", "vectors"):
-            getattr(self, name)[:] = getattr(other, name)
+    def copy_from(self, source: Outcome) -> None:
+        """Overwrite the arrays with those of `source`."""
+        for array, values in zip(self, source, strict=True):
+            array[:] = values
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ other kernel through `buttress.kernels`, and a Gram matrix given in advance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -17,13 +17,13 @@ from buttress._threads import share, workers
 from buttress.kernels import Kernel
 from buttress.solvers.stream._loops import extend_rbf, rbf_within
 from buttress.solvers.stream._panels import GROUP, TILE
-from buttress.solvers.stream._tiles import fill_tiles, sum_tiles
+from buttress.solvers.stream._tiles import Precision, fill_tiles, sum_tiles
 from buttress.solvers.stream.store import VectorStore
 
 # Rows per task when predicting.
 _PREDICT_ROWS = 128
 # Vectors per task where the kernel matrix itself is wanted.
-_WIDE = 8 * TILE
+_VECTORS_PER_TASK = 8 * TILE
 # Below this many kernel values a second thread costs more than it saves.
 _WORTH_A_THREAD = 250_000
 
@@ -50,8 +50,9 @@ class Source(Protocol):
     def augmented(self, prepared: Any) -> Array | None: ...
 
 
-@dataclass(frozen=True, eq=False)
-class _RbfBlock:
+class _RbfBlock(NamedTuple):
+    """Rows, and both sides of the product that gives exponents."""
+
     rows: Array
     left: Array
     right: Array
@@ -84,8 +85,8 @@ class RbfSource:
         F = np.zeros((n, len(store.coef)))
         if n == 0 or m == 0:
             return F
-        vectors: Any = (store.vectors(), store.panels(), store.coef)
-        fixed: Any = (self.base_two, self._correction(prepared, store), F)
+        rows, vectors = (prepared.rows, prepared.left), (store.vectors(), store.panels())
+        precision = self._precision(prepared, store)
         # A row is summed up by one thread: how many there are changes no bit of the result.
         if predicting:
             step = _PREDICT_ROWS
@@ -95,8 +96,8 @@ class RbfSource:
             step = -(-n // (GROUP * workers())) * GROUP
 
         def work(start: int) -> None:
-            rows: Any = (prepared.rows, prepared.left, start, min(start + step, n))
-            sum_tiles(*rows, *vectors, *fixed)
+            span = (start, min(start + step, n))
+            sum_tiles(rows, span, vectors, store.coef, precision, F)
 
         share(work, range(0, n, step))
         return F
@@ -105,23 +106,22 @@ class RbfSource:
         n, m = len(prepared.rows), store.n
         if n == 0 or m == 0:
             return
-        known: Any = (prepared.rows, prepared.left, store.vectors(), store.panels())
-        correction = self._correction(prepared, store)
-        step = m if n * m < _WORTH_A_THREAD else _WIDE
+        rows, vectors = (prepared.rows, prepared.left), (store.vectors(), store.panels())
+        precision = self._precision(prepared, store)
+        step = m if n * m < _WORTH_A_THREAD else _VECTORS_PER_TASK
 
         def work(first: int) -> None:
-            part: Any = (first, min(first + step, m), self.base_two, correction, out)
-            fill_tiles(*known, *part)
+            fill_tiles(rows, vectors, (first, min(first + step, m)), precision, out)
 
         share(work, range(0, m, step))
 
-    def _correction(self, prepared: _RbfBlock, store: VectorStore) -> Array:
-        """What the tiles are told; the first number is 0 when no exponent can be wrong."""
+    def _precision(self, prepared: _RbfBlock, store: VectorStore) -> Precision:
+        """What the tiles are told of rounding; a limit of 0 when no exponent can be wrong."""
         limit, depth, near, noise = _CORRECTION[prepared.left.dtype]
         largest_row = -float(prepared.left[:, -1].min())
         if near == 0 and largest_row + store.largest <= limit:
             limit = 0.0
-        return np.array([limit, depth, near, noise, store.largest])
+        return self.base_two, limit, depth, near, noise, store.largest
 
     def within(self, prepared: _RbfBlock) -> Array:
         n = len(prepared.rows)

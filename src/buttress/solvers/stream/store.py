@@ -52,9 +52,9 @@ class Panels:
         grown[:used] = self.array[:used]
         self.array = grown
 
-    def put(self, places: Any, rows: Array) -> None:
-        """Set the vectors at `places`, an index array."""
-        self.array[places // self.lanes, :, places % self.lanes] = rows
+    def put(self, indices: Any, rows: Array) -> None:
+        """Set the vectors at `indices`, an index array."""
+        self.array[indices // self.lanes, :, indices % self.lanes] = rows
 
     def append(self, rows: Array, n: int) -> None:
         self.put(np.arange(n, n + len(rows)), rows)
@@ -105,8 +105,8 @@ class SparseRows:
 
     def view(self, n: int) -> Any:
         end = int(self.indptr[n])
-        parts = (self.data[:end], self.indices[:end], self.indptr[: n + 1])
-        return sparse.csr_matrix(parts, shape=(n, self.width), copy=False)
+        arrays = (self.data[:end], self.indices[:end], self.indptr[: n + 1])
+        return sparse.csr_matrix(arrays, shape=(n, self.width), copy=False)
 
     def keep(self, mask: BoolArray, n: int) -> None:
         kept = self.view(n)[mask]
@@ -279,5 +279,5 @@ class VectorStore:
         if "rows" in state:
             return np.asarray(state["rows"], dtype=self.rows.array.dtype)
         self.rows.reserve_entries(int(state["room"]))
-        parts = (state["data"], state["indices"], state["indptr"])
-        return sparse.csr_matrix(parts, shape=(n, self.rows.width))
+        arrays = (state["data"], state["indices"], state["indptr"])
+        return sparse.csr_matrix(arrays, shape=(n, self.rows.width))

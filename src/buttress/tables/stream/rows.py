@@ -233,6 +233,8 @@ class RowParser:
     def header(self, line: str) -> None:
         """Take the delimiter and the names of the CSV columns."""
         line = line.removeprefix("\ufeff")  # the byte order mark of some editors
+        if "\r" in line:
+            raise Malformed("its lines end in CR alone, as on old machines: end them in LF")
         self.delimiter = delimiter_of(line, self.decimal)
         names = header_names(csv_fields(line, self.delimiter))
         self._choose(names)

@@ -156,6 +156,8 @@ class StreamRun:
 
     def _header(self) -> None:
         header = self.reader.next()
+        while header is not None and not header.strip("\ufeff \t"):
+            header = self.reader.next()
         if header is None:
             raise ValueError(f"{self.reader.name} is empty: expected a CSV header")
         try:
