@@ -44,12 +44,22 @@ def test_flips_are_found_with_few_false_alarms(audited):
     _, _, wrong, found = audited
     assert average_precision_score(wrong, found.scores) > 0.85
     assert found.noise_rate == pytest.approx(0.15, abs=0.05)
-    assert found.expected_errors.low <= wrong.sum() <= found.expected_errors.high
+    assert found.expected_errors == pytest.approx(wrong.sum(), rel=0.1)
     assert 0.5 * wrong.sum() < len(found.selected)
     assert (~wrong[found.selected]).mean() <= 0.15
     assert found.fdr <= 0.1
     np.testing.assert_array_equal(np.flatnonzero(found.mask), np.sort(found.selected))
     assert (found.suggested[found.selected] != found.given[found.selected]).all()
+
+
+def test_nine_in_ten_intervals_of_the_number_of_errors_hold_it():
+    held = []
+    for seed in range(12):
+        X, y, wrong = noisy_moons(300, 0.15, seed)
+        errors = light().audit(X, y).expected_errors
+        held.append(errors.low <= wrong.sum() <= errors.high)
+    # eight or fewer of twelve happen to such intervals three times in a hundred
+    assert sum(held) >= 9
 
 
 def test_the_list_is_the_longest_with_the_wanted_share(audited):
