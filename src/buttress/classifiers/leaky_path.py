@@ -296,15 +296,23 @@ class LeakyProblem:
 
 
 def make_problem(
-    estimator: Any, data: TrainingSet, kernel: Kernel, loss: Any, path_tol: float = 0.0
+    estimator: Any,
+    data: TrainingSet,
+    kernel: Kernel,
+    loss: Any,
+    path_tol: float = 0.0,
+    most_features: int | None = None,
 ) -> LeakyProblem:
-    """Compute the Gram matrix (or features) of the rows, once for the whole fit."""
+    """Compute the Gram matrix (or features) of the rows, once for the whole fit.
+
+    `most_features` is the largest rank at which the Gram matrix becomes features.
+    """
     X = data.X
     if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
         dense = X.toarray() if sparse.issparse(X) else X
         geometry = from_rows(dense, data.weight, fit_intercept=estimator.fit_intercept)
     else:
-        geometry = from_gram(gram_matrix(kernel, X))
+        geometry = from_gram(gram_matrix(kernel, X), most_features)
     return LeakyProblem(
         data,
         kernel,

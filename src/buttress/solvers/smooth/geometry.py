@@ -108,8 +108,10 @@ class Geometry:
         return Eigenbasis(np.asarray(self.matrix @ rotation), values[keep], weight, rotation)
 
 
-def from_gram(K: Array) -> Geometry:
+def from_gram(K: Array, most_features: int | None = None) -> Geometry:
     """The geometry of a Gram matrix, in feature form when its rank is low.
+
+    `most_features` is the largest rank that is low, a share of n if not given.
 
     A pivoted Cholesky factorisation finds the rank r at the cost of n r² operations; it is not
     needed where so large a part of the matrix is clearly definite that the rank cannot be low.
@@ -121,10 +123,13 @@ def from_gram(K: Array) -> Geometry:
         return Geometry(np.zeros((n, 1)), False, 1.0)
     # a Gaussian kernel's has the scale it should have, and is not copied
     scaled = K if scale == 1.0 else K / scale
-    if _definite(scaled[: int(_LOW_RANK * n) + 1, : int(_LOW_RANK * n) + 1]):
+    most = int(_LOW_RANK * n)
+    if most_features is not None:
+        most = min(most, most_features)
+    if _definite(scaled[: most + 1, : most + 1]):
         return Geometry(scaled, True, scale)
     factor, order, rank, _ = lapack.dpstrf(scaled, lower=1, tol=-1.0)
-    if rank <= _LOW_RANK * n:
+    if rank <= most:
         features = np.empty((n, rank))
         features[order - 1] = np.tril(factor)[:, :rank]
         return Geometry(features, False, scale)

@@ -31,11 +31,11 @@ from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths
 from buttress.solvers.smooth.problems import Problems
 
-__all__ = ["Paths", "polish", "solve_problems"]
+__all__ = ["NEWTON_FEATURES", "Paths", "polish", "solve_problems"]
 
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
 _NEWTON_ROWS = 260
-_NEWTON_FEATURES = 200
+NEWTON_FEATURES = 200
 # Problems times penalties below which columns do not pay.
 _FEW_COLUMNS = 20
 _NEWTON_ITERATIONS = 100
@@ -142,5 +142,5 @@ def polish(
 def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
     if n_columns < _FEW_COLUMNS or compiled_loss(loss) is None:
         return "newton"
-    small = _NEWTON_ROWS if geometry.kernel_form else _NEWTON_FEATURES
+    small = _NEWTON_ROWS if geometry.kernel_form else NEWTON_FEATURES
     return "newton" if geometry.matrix.shape[1] <= small else "batched"

@@ -94,6 +94,10 @@ class Refinement:
         q += z
         return z, q, self.largest_share(q, z)
 
+    def least_held_out(self, f: Array) -> Array:
+        """The smallest held-out score of every column, by size; infinite without any."""
+        return np.asarray(np.where(self.omega == 0.0, np.abs(f), np.inf).min(axis=1))
+
     def largest_share(self, q: Array, z: Array) -> Array:
         """The largest residual of every column, as a share of a row's slope."""
         size = np.abs(z)
@@ -160,22 +164,30 @@ def refine_columns(
     rounding = np.zeros(k)
     best = a.copy(), a0.copy(), f.copy()
     last, last0 = np.zeros((3, *a.shape)), np.zeros(k)
-    least, lowest, before, earlier = np.full((4, k), np.inf)
+    least, lowest, before, earlier, bound = np.full((5, k), np.inf)
     settled, near = np.zeros((2, k), dtype=bool)
     enough = np.where(signs_only, _PRECISE, tol)
     # Of the columns that go on: what follows has rows for these only.
     live, alive = np.arange(k), task
     for step_number in range(_STEPS + 1):
         z, q, residual = alive.state(f, a)
-        last_one = step_number == _STEPS
-        seems = (last_one | (residual <= enough[live])) & (rounding > 0.0) & ~settled[live]
+        last_one, held_out = step_number == _STEPS, alive.least_held_out(f)
+        # what seems to be solved, or would be but for the rounding of its scores
+        seems = last_one | (residual <= enough[live])
+        seems |= signs_only[live] & (held_out > bound[live]) & (held_out <= bound[live] + rounding)
+        seems &= rounding > 0.0
         if seems.any():
             f[seems] = a[seems] @ task.K + a0[seems, None]
             rounding[seems] = 0.0
             z, q, residual = alive.state(f, a)
+            held_out = alive.least_held_out(f)
+        lowest[live] = np.minimum(lowest[live], residual)
+        # A column that stands still far from its solution promises no decrease either.
+        sane = lowest[live] <= _SANE
+        settled[live] = sane & signs_only[live] & (held_out > bound[live] + rounding)
+        near[live] = sane & ~signs_only[live] & (bound[live] <= _NEAR * np.abs(f).max(axis=1))
         better = ((residual < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
-        lowest[live] = np.minimum(lowest[live], residual)
         least[where] = residual[better]
         for kept, now in zip(best, (a, a0, f), strict=True):
             kept[where] = now[better]
@@ -202,17 +214,11 @@ def refine_columns(
         past = (size.tolist() for size in (decrement, before[live], earlier[live]))
         rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])
         left = (decrement * rate / (1.0 - rate)).tolist()
-        sizes, outside = np.abs(f), alive.omega == 0.0
-        held_out = np.where(outside, sizes, np.inf).min(axis=1)
+        outside = alive.omega == 0.0
         # without held-out rows by all the others, whose scores are wanted then
         changes = np.where(outside | ~signs_only[live, None], np.abs(last[2]), 0.0).max(axis=1)
         known = zip(left, alive.lam.tolist(), changes.tolist(), rate.tolist(), strict=True)
-        bounds = [min(score_error(*by[:2], norm), still_to_come(*by[2:])) for by in known]
-        error = rounding + np.array(bounds)
-        # A column that stands still far from its solution promises no decrease either.
-        sane = lowest[live] <= _SANE
-        settled[live] = sane & signs_only[live] & (held_out > error)
-        near[live] = sane & ~signs_only[live] & (error <= _NEAR * sizes.max(axis=1))
+        bound[live] = [min(score_error(*by[:2], norm), still_to_come(*by[2:])) for by in known]
         earlier[live], before[live] = before[live], decrement
     solved = settled | near | (least <= tol)
     return Refined(best[0], best[1], best[2] - best[1][:, None], least, solved)
