@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import buttress
+from buttress import ChowRejector, GroupwiseRejector, TwoStageRejector
 from buttress.classifiers.parameters import check_option
 
 ESTIMATORS = {
@@ -184,3 +187,13 @@ def test_online_learners_refuse_a_gram_matrix_that_is_not_symmetric(name):
     K[3, 5] += 0.1
     with pytest.raises(ValueError, match="not symmetric"):
         learner.fit(K, y)
+
+
+@pytest.mark.parametrize("given", [[], "svm", None, LogisticRegression])
+@pytest.mark.parametrize(
+    "wrapper", [ChowRejector, TwoStageRejector, partial(GroupwiseRejector, target_coverage=0.9)]
+)
+def test_what_is_no_classifier_is_refused_by_name(wrapper, given):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    with pytest.raises(ValueError, match=r"estimator=.* is not accepted: expected a classifier"):
+        wrapper(given).fit(X, y)

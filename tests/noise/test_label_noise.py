@@ -241,3 +241,9 @@ def test_ninety_percent_intervals_cover(rates):
         found = fit_label_noise(scores, y).rates_
         covered += [found[k].low <= rates[k] <= found[k].high for k in (0, 1)]
     assert np.mean(covered) >= 0.85
+
+
+def test_weights_that_cannot_be_added_up_are_refused():
+    scores = np.linspace(-3.0, 3.0, 60)
+    with pytest.raises(ValueError, match="sample_weight holds numbers up to 1e\\+200"):
+        fit_label_noise(scores, scores > 0, sample_weight=np.full(60, 1e200))

@@ -192,6 +192,7 @@ class ChowRejector(
         -------
         self
         """
+        self._check_estimator()
         check_number("d", self.d, "(0, 0.5]")
         check_option("calibration", self.calibration, ["auto", "sigmoid", "isotonic", None])
         check_common(self)

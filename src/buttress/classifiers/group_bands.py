@@ -83,8 +83,8 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         With `target_risk`.
     cannot_tell_ : list
         Groups with too few held-out rows for their target; their rows get no answer.
-    n_features_in_ : int
-        Number of features, when the classifier knows it.
+    n_features_in_, feature_names_in_
+        As in scikit-learn, when the classifier knows them.
 
     Notes
     -----
@@ -167,8 +167,9 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         rows = _Rows(self.estimator, X, y, groups, fit_params)
         self.estimator_ = rows.fitted(train)
         self.classes_ = self.estimator_.classes_
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
+        for known in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, known):
+                setattr(self, known, getattr(self.estimator_, known))
         judged = [self._judged(rows, self.estimator_, train, held, noise)]
         if self.target_risk is not None:
             judged.append(self._judged_in_folds(rows, train, codes[train], noise))
@@ -268,6 +269,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         return hasattr(self, "band_widths_")
 
     def _check_parameters(self) -> None:
+        self._check_estimator()
         if (self.target_coverage is None) == (self.target_risk is None):
             raise ValueError(
                 f"target_coverage={self.target_coverage!r}, target_risk={self.target_risk!r}: "

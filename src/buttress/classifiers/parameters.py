@@ -84,6 +84,21 @@ def check_option(name: str, value: Any, options: Iterable[Any]) -> None:
         )
 
 
+def check_classifier(name: str, value: Any) -> None:
+    """Raise a ValueError unless `value` is an object that can be cloned and fitted.
+
+    Examples
+    --------
+    >>> check_classifier("estimator", [])
+    Traceback (most recent call last):
+    ...
+    ValueError: estimator=[] is not accepted: expected a classifier.
+    """
+    usable = hasattr(value, "fit") and hasattr(value, "get_params")
+    if isinstance(value, type) or not usable:
+        raise ValueError(f"{name}={value!r} is not accepted: expected a classifier.")
+
+
 def check_flag(name: str, value: Any) -> None:
     """Raise a ValueError unless `value` is true or false.
 

@@ -17,7 +17,13 @@ from buttress._documented import DocumentedMixin
 from buttress._frames import validate_data
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.generalized_hinge import GeneralizedHingeClassifier
-from buttress.classifiers.parameters import check_common, check_flag, check_number, check_values
+from buttress.classifiers.parameters import (
+    check_classifier,
+    check_common,
+    check_flag,
+    check_number,
+    check_values,
+)
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.metrics.scorer import confidence_scores, half_gap
@@ -153,6 +159,7 @@ class TwoStageRejector(
         -------
         self
         """
+        check_classifier("estimator", self.estimator)
         check_number("d", self.d, "(0, 0.5]")
         check_number("cv", self.cv, "[2, inf)", integer=True)
         check_flag("use_confidence", self.use_confidence)

@@ -8,6 +8,8 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from buttress.classifiers.parameters import check_classifier
+
 
 class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
     """Metadata go to the classifier inside, and its kinds of input and classes are accepted.
@@ -25,6 +27,9 @@ class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=mapping)
         )
+
+    def _check_estimator(self) -> None:
+        check_classifier("estimator", self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

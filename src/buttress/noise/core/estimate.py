@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
 
+# Sums of squares of larger weights are no longer finite numbers.
+_LARGEST_WEIGHT = 1e100
+
 
 class Estimate(float):
     """A float that knows its interval.
@@ -78,6 +81,11 @@ def check_weight(sample_weight: Any, n: int) -> Array:
         raise ValueError(f"sample_weight has shape {weight.shape}, expected {(n,)}.")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must hold finite numbers that are not negative.")
+    if weight.max(initial=0.0) > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight holds numbers up to {weight.max():.3g}: expected at most "
+            f"{_LARGEST_WEIGHT:.0e}, which can be added up. Divide all of them by one number."
+        )
     if not (weight > 0).any():
         raise ValueError("All values of sample_weight are zero: no row is left to judge.")
     return weight
