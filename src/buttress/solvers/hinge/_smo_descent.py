@@ -25,6 +25,10 @@ _CACHED = 1500
 # the margins, is down to `_POLISHED_FROM`, because by then most free variables are known.
 _TIGHT = 1e-5
 _POLISHED_FROM = 1e-3
+# Pair steps before a Newton step, in times of the latter. Half of it takes a twentieth less on the
+# problems of `benchmarks/worst_case.py`, and twice as long on those of `benchmarks/hinge.py` with
+# 2000 rows and more and C = 100, which pair steps end before a Newton step pays.
+_PATIENCE = 3.0
 # Microseconds of a bound met by a Newton step, for every pair of free variables: from 700 steps
 # with up to 540 of them on problems of `benchmarks/worst_case.py`, as the times of Newton steps.
 _PER_BOUND = 8e-5
@@ -65,8 +69,7 @@ class Descent:
             seen = problem.survey(state)
             target = problem.reachable(tol, seen)
             newton, pair = self._times(len(seen.free))
-            # So many pair steps take half as long again as a Newton step.
-            pause = int(1.5 * newton / pair)
+            pause = int(_PATIENCE * newton / pair)
             polish = tight and since_newton > 0 and seen.worst <= max(near, target)
             if polish or (seen.worst > target and since_newton > pause):
                 since_newton = 0
