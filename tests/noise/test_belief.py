@@ -19,9 +19,8 @@ def labelled(n, wrong, seed, slope=2.0):
     scores = rng.standard_normal(n)
     truth = rng.random(n) < expit(slope * scores)
     first, second = np.broadcast_to(wrong, 2)
-    return scores, np.where(
-        rng.random(n) < np.where(truth, second, first), ~truth, truth
-    ).astype(int)
+    flipped = rng.random(n) < np.where(truth, second, first)
+    return scores, (truth ^ flipped).astype(int)
 
 
 def ending_at(*rates):
