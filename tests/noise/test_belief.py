@@ -11,11 +11,24 @@ IDENTITY = np.eye(2)
 
 
 def labelled(n, wrong, seed, slope=2.0):
-    """Standardised scores, and labels of a logistic curve of which a share is flipped."""
+    """Standardised scores, and labels of a logistic curve of which a share is flipped.
+
+    `wrong`: one share, or those of the classes 0 and 1.
+    """
     rng = np.random.default_rng(seed)
     scores = rng.standard_normal(n)
     truth = rng.random(n) < expit(slope * scores)
-    return scores, np.where(rng.random(n) < wrong, ~truth, truth).astype(int)
+    first, second = np.broadcast_to(wrong, 2)
+    flipped = rng.random(n) < np.where(truth, second, first)
+    return scores, (truth ^ flipped).astype(int)
+
+
+def ending_at(*rates):
+    """A curve of several classes that ends short by these rates."""
+    rates = np.array(rates)
+    matrix = np.repeat(rates[:, None], len(rates), axis=1) / (len(rates) - 1)
+    np.fill_diagonal(matrix, 1.0 - rates)
+    return matrix[None]
 
 
 def shares(belief):
@@ -30,7 +43,9 @@ def weighed_by_brute_force(scores, y):
     """The same shares by sums over grids of rates, slope and intercept.
 
     Priors as documented: rates Beta(1, 3) below .49, one rate five times as likely as two; slope
-    and intercept normal with standard deviations of about 7 and 10; every row counts 0.6.
+    and intercept normal with standard deviations of about 7 and 10; every row counts 0.6. Wrong
+    labels against overlap: Beta(1, 9) against a uniform density of the mean rate, and of two rates
+    1 against twice their ratio.
     """
     z = (scores - scores.mean()) / scores.std()
     slopes, intercepts = np.linspace(-1.0, 14.0, 61), np.linspace(-5.5, 5.5, 45)
@@ -49,25 +64,38 @@ def weighed_by_brute_force(scores, y):
     table = np.array([[log_mean_likelihood(r, s) for s in rates] for r in rates])
     two = logsumexp(table + np.log(np.outer(density, density)))
     short = np.logaddexp(np.log(5 / 6) + one, np.log(1 / 6) + two)
-    return expit(log_mean_likelihood(0.0, 0.0) - short - np.log(2.0))
+    whole = expit(log_mean_likelihood(0.0, 0.0) - short - np.log(2.0))
+    r, s = np.meshgrid(rates, rates, indexing="ij")
+    odds = 0.49 * 9.0 * (1.0 - (r + s) / 2.0) ** 8
+    chance = odds / (odds + 2.0 * np.minimum(r, s) / np.maximum(r, s))
+    weight = np.exp(np.log(1 / 6) + table + np.log(np.outer(density, density)) - short)
+    wrong = (weight * chance).sum()
+    equal = np.diag(odds) / (np.diag(odds) + 1.0)
+    of_one = np.log(density) + np.diag(table)
+    wrong += (np.exp(np.log(5 / 6) + of_one - short) * equal).sum()
+    return np.array([whole, (1.0 - whole) * (1.0 - wrong), (1.0 - whole) * wrong])
 
 
-CASES = [(120, 0.0, 2.0), (120, 0.1, 6.0), (60, 0.2, 3.0)]
+CASES = [
+    (120, 0.0, 2.0),
+    (120, 0.1, 6.0),
+    (60, 0.2, 3.0),
+    (200, (0.0, 0.3), 6.0),
+    (200, (0.3, 0.05), 6.0),
+]
 
 
 @pytest.mark.parametrize(("n", "wrong", "slope"), CASES)
-def test_the_weight_of_a_whole_curve_is_that_of_brute_force(n, wrong, slope):
+def test_the_weights_of_the_explanations_are_those_of_brute_force(n, wrong, slope):
     scores, y = labelled(n, wrong, seed=3, slope=slope)
     belief = believed(fit_label_noise(scores, y), scores, y)
     # Laplace's approximation of so few rows is not exact
-    assert shares(belief)[0] == pytest.approx(weighed_by_brute_force(scores, y), abs=0.08)
+    np.testing.assert_allclose(shares(belief), weighed_by_brute_force(scores, y), atol=0.08)
 
 
 def test_labels_do_not_tell_overlap_from_noise_but_the_height_of_the_ends_does():
-    def ending_at(rate):
-        return np.array([[[1.0 - rate, rate], [rate, 1.0 - rate]]])
-
-    wrong = [chance_of_wrong_labels(ending_at(rate))[0] for rate in (0.01, 0.1, 0.2, 0.3, 0.4)]
+    heights = (0.01, 0.1, 0.2, 0.3, 0.4)
+    wrong = [chance_of_wrong_labels(ending_at(rate, rate))[0] for rate in heights]
     assert np.all(np.diff(wrong) < 0)
     # densities of Beta(1, 9) against a uniform one up to .49
     assert wrong[1] == pytest.approx(9 * 0.9**8 / (9 * 0.9**8 + 1 / 0.49))
@@ -77,6 +105,37 @@ def test_labels_do_not_tell_overlap_from_noise_but_the_height_of_the_ends_does()
     expected = chance_of_wrong_labels(noise.transition_draws).mean()
     assert parts[0] == 0.0
     assert parts[2] == pytest.approx(expected, abs=0.02)
+
+
+def test_a_curve_with_one_clean_end_speaks_for_wrong_labels_whichever_end_it_is():
+    cleaner = [(0.2, 0.2 - 1e-9), (0.25, 0.15), (0.3, 0.1), (0.35, 0.05), (0.4, 0.0)]
+    chances = [chance_of_wrong_labels(ending_at(*ends))[0] for ends in cleaner]
+    assert np.all(np.diff(chances) > 0)
+    assert chances[-1] == 1.0
+    swapped = [chance_of_wrong_labels(ending_at(*ends[::-1]))[0] for ends in cleaner]
+    np.testing.assert_allclose(swapped, chances, rtol=1e-12)
+    # nearly equal ends are twice as likely by overlap, one end for both says nothing of them
+    odds = chances[0] / (1.0 - chances[0])
+    equal = chance_of_wrong_labels(ending_at(0.2, 0.2))[0]
+    assert odds == pytest.approx(0.5 * equal / (1.0 - equal), rel=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_unequal_ends_move_belief_between_overlap_and_noise_but_make_none(n_classes):
+    # the odds of overlap, over those of the same mean, are a ratio of densities: their mean is 1
+    ends = np.random.default_rng(0).uniform(0.0, 0.49, (20_000, n_classes))
+    chances = chance_of_wrong_labels(np.concatenate([ending_at(*row) for row in ends]))
+    density = 9.0 * (1.0 - ends.mean(axis=1)) ** 8
+    ratio = (1.0 / chances - 1.0) * density * 0.49
+    assert ratio.mean() == pytest.approx(1.0, abs=4.0 * ratio.std() / np.sqrt(len(ratio)))
+
+
+def test_two_of_three_classes_may_overlap_but_one_alone_can_not():
+    pair, alone = (
+        chance_of_wrong_labels(ending_at(*ends))[0]
+        for ends in ((0.3, 0.29, 0.01), (0.46, 0.07, 0.07))
+    )
+    assert pair < 0.5 < alone
 
 
 def test_probabilities_are_the_mean_over_the_explanations():
@@ -95,16 +154,18 @@ def test_probabilities_are_the_mean_over_the_explanations():
     assert belief.rates_ == noise.rates_
 
 
-def test_swapped_labels_swap_the_probabilities():
-    scores, y = labelled(400, 0.1, seed=2)
+@pytest.mark.parametrize("wrong", [0.1, (0.0, 0.3)])
+def test_swapped_labels_swap_the_probabilities(wrong):
+    scores, y = labelled(400, wrong, seed=2)
     rows = np.linspace(-3, 3, 9)
     there = believed(fit_label_noise(scores, y), scores, y).clean_proba(rows)
     back = believed(fit_label_noise(-scores, 1 - y), -scores, 1 - y).clean_proba(-rows)
     np.testing.assert_allclose(there, back[:, ::-1], atol=0.02)
 
 
-def test_integer_weights_are_copies_and_weight_zero_is_absence():
-    scores, y = labelled(200, 0.1, seed=4)
+@pytest.mark.parametrize("wrong", [0.1, (0.3, 0.0)])
+def test_integer_weights_are_copies_and_weight_zero_is_absence(wrong):
+    scores, y = labelled(200, wrong, seed=4)
     weight = np.random.default_rng(0).integers(0, 4, 200)
     rows = np.linspace(-3, 3, 9)
     weighted = believed(fit_label_noise(scores, y, sample_weight=weight), scores, y, weight)

@@ -80,8 +80,8 @@ class NoiseAwareClassifier(
     classes that overlap everywhere. Probabilities are therefore averaged over three models, equally
     likely beforehand: all labels are right and the curve goes from 0 to 1; they are right and it
     ends short of 0 and 1, by overlap; it ends short by wrong labels. The labels weigh the first
-    against the others, and of these the last is the less likely the shorter the curve ends. Rates
-    and `suspects_` assume noise.
+    against the others, and of these the last is the less likely the shorter the curve ends, and the
+    likelier the more unequal its ends are. Rates and `suspects_` assume noise.
 
     An integer weight equals that many copies of a row: the default witnesses merge equal rows with
     equal labels, so copies are held out together.

@@ -17,9 +17,9 @@ from buttress.noise.core.label_noise import LabelNoise, score_table
 
 # Overlap may keep the curve away from 0 and 1 by any amount up to the largest rate, alike; rates of
 # wrong labels are a tenth in the mean, Beta(1, 9), because few labels in use are worse. Of 37 sets
-# with right labels and with a tenth flipped, means of 0.07 to 0.15 give the same risk to half a
-# percent (benchmarks/reject_noise.py); a mean of 1/4 loses one percent on right labels, and
-# gains where three labels in ten are wrong.
+# with right labels and with a tenth flipped, two splits, means of 0.07 to 0.15 give the same risk
+# to a percent (those of benchmarks/reject_noise.py); a mean of 1/4 loses up to two percent where a
+# tenth is wrong, and gains a tenth of the risk where three labels in ten are.
 _BETA_OF_WRONG_LABELS = 9.0
 
 
@@ -50,7 +50,8 @@ def believed(noise: LabelNoise, scores: Any, y: Any, sample_weight: Any = None) 
 
     The labels say whether the curve ends short (the evidence of the first model against that of
     the others), never which of the other two is true: they predict the same labels. There the
-    height of the ends decides, and what is known beforehand about rates.
+    ends decide, and what is known beforehand about rates: low ends, and ends of which one is
+    clean, speak for wrong labels.
 
     Examples
     --------
@@ -100,13 +101,32 @@ def chance_of_wrong_labels(transition: Array) -> Array:
 
     Examples
     --------
-    >>> at = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]])
+    Both ends at 0.1, both at 0.3, and one at 0.3 while the other is nearly clean:
+
+    >>> ends = np.array([[0.1, 0.1], [0.3, 0.3], [0.3, 0.02]])
+    >>> at = np.array([[[1 - a, a], [b, 1 - b]] for a, b in ends])
     >>> chance_of_wrong_labels(at).round(2).tolist()
-    [0.65, 0.2]
+    [0.65, 0.2, 0.89]
     """
-    short = 1.0 - np.diagonal(transition, axis1=1, axis2=2).mean(axis=1)
-    density = _BETA_OF_WRONG_LABELS * (1.0 - short) ** (_BETA_OF_WRONG_LABELS - 1.0)
-    return np.asarray(density / (density + 1.0 / LARGEST_RATE))
+    ends = 1.0 - np.diagonal(transition, axis1=1, axis2=2)
+    wrong = _BETA_OF_WRONG_LABELS * (1.0 - ends.mean(axis=1)) ** (_BETA_OF_WRONG_LABELS - 1.0)
+    overlap = _likeness(ends) / LARGEST_RATE
+    return np.asarray(wrong / (wrong + overlap))
+
+
+def _likeness(ends: Array) -> Array:
+    """How much likelier ends so unequal are by overlap than by wrong labels.
+
+    Rows overlap with those of another class, so overlap bends two ends at least, while labels of
+    one class may be wrong alone. Where every class has a rate of its own, the ratio t of the second
+    largest to the largest has the density (K - 1) t^(K - 2) under wrong labels, that of K
+    independent uniform rates, and K t^(K - 1) under overlap: with two classes 1 and 2t. One rate
+    for all classes says nothing.
+    """
+    n_classes = ends.shape[1]
+    second, largest = np.sort(ends, axis=1)[:, -2:].T
+    ratio = np.divide(second, largest, out=np.ones_like(largest), where=largest > 0.0)
+    return np.where(second == largest, 1.0, ratio * n_classes / (n_classes - 1.0))
 
 
 def _normal_draws(curves: Curves, count: int, random: np.random.Generator) -> Array:
