@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -223,3 +224,11 @@ def test_groups_of_another_length_are_refused():
         model.reject(X, groups[:3])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y, groups=groups[:3])
+
+
+def test_names_of_features_are_those_of_the_last_fit():
+    X, y, groups = two_groups(400, 0)
+    named = pd.DataFrame(X, columns=["first", "second"])
+    model = GroupwiseRejector(LogisticRegression(), target_coverage=0.8)
+    assert model.fit(named, y, groups=groups).feature_names_in_.tolist() == ["first", "second"]
+    assert not hasattr(model.fit(X, y, groups=groups), "feature_names_in_")

@@ -335,10 +335,7 @@ class ChowRejector(
         if self.novelty is not None:
             self._seen = (check_array(X, dtype=np.float64), _NEAR, np.asarray(y))
         self.classes_ = self.estimator_.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_features()
 
 
 class _ByParts:

@@ -167,9 +167,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         rows = _Rows(self.estimator, X, y, groups, fit_params)
         self.estimator_ = rows.fitted(train)
         self.classes_ = self.estimator_.classes_
-        for known in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, known):
-                setattr(self, known, getattr(self.estimator_, known))
+        self._take_features()
         judged = [self._judged(rows, self.estimator_, train, held, noise)]
         if self.target_risk is not None:
             judged.append(self._judged_in_folds(rows, train, codes[train], noise))

@@ -18,6 +18,7 @@ class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
     """
 
     estimator: Any
+    estimator_: Any
 
     def get_metadata_routing(self) -> Any:
         """How metadata reach the classifier (see scikit-learn's user guide)."""
@@ -30,6 +31,13 @@ class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
 
     def _check_estimator(self) -> None:
         check_classifier("estimator", self.estimator)
+
+    def _take_features(self) -> None:
+        """Number and names of features are those that `estimator_` knows, and no others."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
