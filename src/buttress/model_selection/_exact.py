@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn import config_context, get_config
 from sklearn.metrics import check_scoring
 
 from buttress._arrays import Array
 from buttress._deadline import check_time
-from buttress._threads import one_blas_thread
+from buttress._memory import free_memory
+from buttress._threads import in_threads, one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM, make_kernel
@@ -23,6 +25,9 @@ from buttress.model_selection._results import Metadata, Solved
 # to this accuracy settle all of them but those of rows that lie as near to a threshold. With
 # 1600 rows it saves a third of the time against 1e-10.
 FOLD_TOLERANCE = 1e-5
+
+# Share of the free memory that widths tried at the same time may take.
+_MEMORY_SHARE = 0.25
 
 Advance = Callable[[int], None]
 _INPUT = ("n_features_in_", "feature_names_in_")
@@ -56,12 +61,50 @@ class ExactSearch:
         """Steps of progress for one width."""
         return self.n_folds * n_combinations
 
-    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
-        """Score all combinations at one kernel width."""
+    def widths_at_once(self) -> int:
+        """How many widths to try at a time: one a thread, as far as there is memory for them.
+
+        Threads that have a width each do not wait for each other, as those do that share one.
+        """
+        free = free_memory()
+        threads = effective_n_jobs(self.model.n_jobs)
+        if free is None:
+            return threads
+        return int(np.clip(_MEMORY_SHARE * free // self._bytes_of_a_width(), 1, threads))
+
+    def _bytes_of_a_width(self) -> int:
+        """Memory that the candidates of one width take: the Gram matrix and its parts."""
+        return 4 * 8 * len(self.data.codes) ** 2
+
+    def solve(
+        self, widths: list[Any], combinations: list[dict[str, Any]], advance: Advance
+    ) -> list[Solved]:
+        """Score all combinations at some kernel widths, which share the threads."""
+        if len(widths) == 1:
+            return [self._solve_width(widths[0], combinations, advance, self.model.n_jobs)]
+        each = max(1, effective_n_jobs(self.model.n_jobs) // len(widths))
+        # scikit-learn's settings hold for a thread, and scorers read them
+        settings = get_config()
+
+        def solve_width(width: Any) -> Solved:
+            check_time()
+            with config_context(**settings):
+                return self._solve_width(width, combinations, advance, each)
+
+        with one_blas_thread():
+            return in_threads(solve_width, widths, len(widths))
+
+    def _solve_width(
+        self,
+        width: Any,
+        combinations: list[dict[str, Any]],
+        advance: Advance,
+        n_jobs: int | None,
+    ) -> Solved:
         kernel = self._kernel(width)
         K = centred_gram_matrix(kernel, self.data.X)
         with one_blas_thread():
-            columns = Parallel(n_jobs=self.model.n_jobs, prefer="threads")(
+            columns = Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(self.model._fold_scores)(self, K, fold, combinations) for fold in self.folds
             )
         advance(self.n_steps(len(combinations)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from buttress._threads import blas_threads_for
 from buttress.classifiers.leaky_path import LeakyProblem, make_loss, make_problem
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import Advance, ExactSearch
-from buttress.model_selection._results import Metadata, Solved
+from buttress.model_selection._results import Metadata, Solved, widths_to_try
 from buttress.solvers.smooth.spectral import NEWTON_FEATURES, Paths
 
 # Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
@@ -25,11 +25,19 @@ _KEPT_TOL = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class _Refit:
-    """The paths on all rows for one width and exponent."""
+    """What a refit begins with: the problem of one width and exponent.
+
+    Attributes
+    ----------
+    r : float
+    problem : LeakyProblem
+    paths : Paths or None
+        On all rows, where they were solved with the folds'.
+    """
 
     r: float
     problem: LeakyProblem
-    paths: Paths
+    paths: Paths | None
 
 
 class ExactLeakySearch(ExactSearch):
@@ -45,6 +53,11 @@ class ExactLeakySearch(ExactSearch):
         # problems: for every fold (the refit last) all classes
         self.omegas = np.repeat(omegas, data.n_problems, axis=0)
         self.targets = np.tile(data.targets.T, (self.n_folds + 1, 1))
+        # The refit's path rides with those of the folds where it is certain to be wanted: where
+        # it is one of several widths or exponents, the path of the chosen one is solved later.
+        widths = widths_to_try(model.gammas, self.estimator_width)
+        curves = len(model._combinations(self)) // len(model._alphas()) * len(widths)
+        self.n_solved = (self.n_folds + (curves == 1)) * data.n_problems
 
     @property
     def signs_suffice(self) -> bool:
@@ -56,40 +69,64 @@ class ExactLeakySearch(ExactSearch):
         return isinstance(self.model.scoring, str) and self.model.scoring == "accuracy"
 
     def n_steps(self, n_combinations: int) -> int:
-        return n_combinations // len(self.model._alphas()) * len(self.targets)
+        return n_combinations // len(self.model._alphas()) * self.n_solved
 
-    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
-        alphas, data = self.model._alphas(), self.data
-        kernel = self._kernel(width)
+    def _bytes_of_a_width(self) -> int:
+        n, columns = len(self.data.codes), self.n_solved * len(self.model._alphas())
+        # the Gram matrix twice, models of columns (see `KernelColumns`), and the columns
+        return 8 * n * (4 * n + 2 * columns)
+
+    def _solve_width(
+        self,
+        width: Any,
+        combinations: list[dict[str, Any]],
+        advance: Advance,
+        n_jobs: int | None,
+    ) -> Solved:
+        alphas = self.model._alphas()
         tables = []
         best: Any = None
-        with blas_threads_for(self.model._dense_order(data)):
-            path_tol = _KEPT_TOL if self.signs_suffice else _PATH_TOL
-            # Columns take fewer iterations with the Gram matrix than with features (five widths of
-            # 915 rows: .8 of the time), but for one that is truly singular at tiny penalties: a
-            # Gaussian one is of low rank by rounding alone.
-            columns = kernel.name == "rbf" and self.model.solver in ("auto", "batched")
-            most = NEWTON_FEATURES if columns else None
-            problem = make_problem(self.model, data, kernel, None, path_tol, most)
+        with blas_threads_for(self.model._dense_order(self.data)):
+            problem = self._problem(width)
             for first in combinations[:: len(alphas)]:
-                table, refit = self._path(problem, first["r"], alphas, advance)
+                table, refit = self._path(problem, first["r"], advance, n_jobs)
                 tables.append(table)
                 mean = float(table.mean(axis=1).max())
                 if best is None or mean > best[0] + 1e-12:
                     best = (mean, refit)
-        return Solved(kernel.params.get("gamma"), np.concatenate(tables), best[1])
+        return Solved(problem.kernel.params.get("gamma"), np.concatenate(tables), best[1])
+
+    def _problem(self, width: Any) -> LeakyProblem:
+        """The rows of one width, without a loss."""
+        kernel = self._kernel(width)
+        # Columns take fewer iterations with the Gram matrix than with features (five widths of
+        # 915 rows: .8 of the time), but for one that is truly singular at tiny penalties: a
+        # Gaussian one is of low rank by rounding alone.
+        columns = kernel.name == "rbf" and self.model.solver in ("auto", "batched")
+        path_tol = _KEPT_TOL if self.signs_suffice else _PATH_TOL
+        most = NEWTON_FEATURES if columns else None
+        return make_problem(self.model, self.data, kernel, None, path_tol, most)
+
+    def _begun(self, params: dict[str, Any], solved: Solved | None) -> _Refit:
+        """The problem of the refit, as far as the search has kept it."""
+        r = params["r"]
+        if solved is not None and solved.kept.r == r:
+            kept: _Refit = solved.kept
+            return kept
+        problem = self._problem(params["gamma"]) if solved is None else solved.kept.problem
+        return _Refit(r, replace(problem, loss=make_loss(self.model.loss, r)), None)
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
         alphas, model = self.model._alphas(), self.model
-        if solved is None or solved.kept.r != params["r"]:
-            again = [{"alpha": alpha, "r": params["r"]} for alpha in alphas]
-            solved = self.solve(params["gamma"], again, lambda steps: None)
-        problem, paths = solved.kept.problem, solved.kept.paths
         estimator = model._make_estimator(alpha=params["alpha"], r=params["r"])
         if params["gamma"] is not None:
             estimator.gamma = params["gamma"]
         targets, alpha = self.data.targets.T, params["alpha"]
         with blas_threads_for(model._dense_order(self.data)):
+            begun = self._begun(params, solved)
+            problem, paths = begun.problem, begun.paths
+            if paths is None:
+                paths = problem.solve(targets, self.omegas[-len(targets) :], alphas)
             path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
             index = int(np.flatnonzero(alphas == alpha)[0])
             if paths.method == "mm":
@@ -104,15 +141,16 @@ class ExactLeakySearch(ExactSearch):
         return estimator
 
     def _path(
-        self, problem: LeakyProblem, r: float, alphas: Array, advance: Advance
+        self, problem: LeakyProblem, r: float, advance: Advance, n_jobs: int | None
     ) -> tuple[Array, _Refit]:
         """Solve everything for one width and exponent, and score the held-out rows."""
-        problem = LeakyProblem(**{**vars(problem), "loss": make_loss(self.model.loss, r)})
-        q = self.data.n_problems
+        problem = replace(problem, loss=make_loss(self.model.loss, r))
+        q, alphas, some = self.data.n_problems, self.model._alphas(), slice(self.n_solved)
         # classes of one fold answer together
-        answers = np.arange(len(self.targets)) // q
+        answers = np.arange(self.n_solved) // q
         answers[self.n_folds * q if self._by_accuracy else 0 :] = -1
-        paths = problem.solve(self.targets, self.omegas, alphas, advance, answers)
+        sharing = replace(problem, n_jobs=n_jobs)
+        paths = sharing.solve(self.targets[some], self.omegas[some], alphas, advance, answers)
         table = np.empty((len(alphas), self.n_folds))
         for number, (_, test) in enumerate(self.folds):
             decision = [
@@ -120,7 +158,8 @@ class ExactLeakySearch(ExactSearch):
                 for one in range(number * q, (number + 1) * q)
             ]
             table[:, number] = self._scores(np.stack(decision, axis=2), test)
-        return table, _Refit(r, problem, paths.last(self.n_folds * q))
+        with_refit = self.n_solved > self.n_folds * q
+        return table, _Refit(r, problem, paths.last(self.n_folds * q) if with_refit else None)
 
     def _scores(self, decision: Array, test: NDArray[Any]) -> Any:
         """Scores of the L models with decision values of shape (L, rows, problems)."""

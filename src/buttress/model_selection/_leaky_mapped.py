@@ -29,7 +29,9 @@ _PATH_TOLERANCE = 1e-7
 class MappedLeakySearch(MappedSearch):
     """All penalties and folds, and the refit, of a width and an exponent ride together."""
 
-    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
+    def _solve_width(
+        self, width: Any, combinations: list[dict[str, Any]], advance: Advance
+    ) -> Solved:
         model, fit, alphas = self.model, self.fit, self.model._alphas()
         n_folds = fit.folds.n_folds
         scaled = model._scaled_kernel(fit, width)
@@ -57,7 +59,7 @@ class MappedLeakySearch(MappedSearch):
         alphas, model = self.model._alphas(), self.model
         if solved is None or solved.kept.r != params["r"]:
             again = [{"alpha": alpha, "r": params["r"]} for alpha in alphas]
-            solved = self.solve(params["gamma"], again, lambda steps: None)
+            solved = self._solve_width(params["gamma"], again, lambda steps: None)
         kept: _Refit = solved.kept
         estimator = self.estimator(params["gamma"], alpha=params["alpha"], r=params["r"])
         loss = make_loss(model.loss, kept.r)

@@ -41,8 +41,19 @@ class MappedSearch:
         """Steps of progress for one width."""
         return 1
 
-    def solve(self, width: Any, combinations: list[dict[str, Any]], advance: Advance) -> Solved:
-        """Score all combinations at one kernel width."""
+    def widths_at_once(self) -> int:
+        """One: the threads are busy with the blocks of one width."""
+        return 1
+
+    def solve(
+        self, widths: list[Any], combinations: list[dict[str, Any]], advance: Advance
+    ) -> list[Solved]:
+        """Score all combinations at some kernel widths."""
+        return [self._solve_width(width, combinations, advance) for width in widths]
+
+    def _solve_width(
+        self, width: Any, combinations: list[dict[str, Any]], advance: Advance
+    ) -> Solved:
         scaled = self.model._scaled_kernel(self.fit, width)
         candidates = self.model._mapped_candidates(self.fit, scaled, combinations)
 

@@ -19,7 +19,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from buttress._arrays import Array
 from buttress._deadline import check_time
 from buttress._progress import progress
-from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
+from buttress.classifiers.callbacks import (
+    CallbackSupportMixin,
+    FitTasks,
+    has_callbacks,
+    watched,
+)
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import ExactSearch
@@ -145,16 +150,21 @@ class SearchMixin(CallbackSupportMixin):
         best: Solved | None = None
         total = len(widths) * search.n_steps(len(combinations))
         tasks = FitTasks(self, len(widths) + 1)
+        # Callbacks are told of one width after the other.
+        at_once = 1 if has_callbacks(self) else search.widths_at_once()
         with progress(type(self).__name__, total, self.verbose) as advance:
-            for width in widths:
+            for first in range(0, len(widths), at_once):
                 check_time()
                 with tasks.task("width"):
-                    solved: Solved = search.solve(width, combinations, advance)
-                candidates += [{**values, "gamma": solved.gamma} for values in combinations]
-                tables.append(solved.table)
+                    some = search.solve(widths[first : first + at_once], combinations, advance)
                 # A Gram matrix is large: of all widths only the best so far is kept.
-                if best is None or _best(solved.table) > _best(best.table) + 1e-12:
-                    best = solved
+                while some:
+                    solved: Solved = some.pop(0)
+                    candidates += [{**values, "gamma": solved.gamma} for values in combinations]
+                    tables.append(solved.table)
+                    if best is None or _best(solved.table) > _best(best.table) + 1e-12:
+                        best = solved
+                    del solved
                 if tasks.stopped:
                     break
         table = np.vstack(tables)

@@ -99,7 +99,9 @@ def solve_problems(
         geometry, Y, omega, lambdas, loss, answers, weight, fit_intercept, tol, max_iter
     )
     if method == "batched":
-        return batched(problems, n_threads)
+        paths = batched(problems, n_threads)
+        advance(len(Y))
+        return paths
     ladder, wanted = small_steps(lambdas)
     found: list[Any] = [None] * len(Y)
     loose = problems.signs_only
