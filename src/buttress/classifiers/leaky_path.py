@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -156,6 +157,34 @@ class LeakyProblem:
             advance(1)
         return Paths.joined(found)
 
+    def refit(self, targets: Array, alphas: Array, folds: Paths, index: int) -> list[Paths]:
+        """Solutions of all problems at ``alphas[index]``, on all rows and to full precision.
+
+        `folds` are paths without some of the rows each, fold by fold. The mean of what they have
+        at the penalty is near the solution.
+        """
+        count, alpha = len(targets), float(alphas[index])
+        omegas = np.tile(self.omega, (count, 1))
+        of_class = [np.array([coef[index] for coef in folds.coefs[q::count]]) for q in range(count)]
+        near = np.array([coefs.mean(axis=0, dtype=np.float64) for coefs in of_class])
+        intercept = folds.intercept[:, index].reshape(-1, count).mean(axis=0)
+        if folds.solve_near is not None:
+            whole = folds.solve_near(targets, omegas, index, (near, intercept))
+            found = self.refined(targets, alpha, whole, 0)
+        else:
+            whole = replace(folds, coefs=list(near[:, None]), intercept=intercept[:, None])
+
+            def polished(q: int) -> Paths:
+                return self._polished(targets[q], alpha, whole, q, 0, self.tol, self.max_iter)
+
+            with one_blas_thread() if count > 1 else nullcontext():
+                found = in_threads(polished, range(count), effective_n_jobs(self.n_jobs))
+        if all(each.converged.all() for each in found):
+            return found
+        # from larger penalties, then
+        down = self.solve(targets, omegas, alphas[: index + 1])
+        return self.refined(targets, alpha, down, index)
+
     def refined(self, targets: Array, alpha: float, paths: Paths, index: int) -> list[Paths]:
         """Solutions of all problems at one penalty of a path, brought to full precision."""
         found: list[Paths | None] = [None] * len(targets)
@@ -307,16 +336,10 @@ def make_problem(
 
     `most_features` is the largest rank at which the Gram matrix becomes features.
     """
-    X = data.X
-    if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
-        dense = X.toarray() if sparse.issparse(X) else X
-        geometry = from_rows(dense, data.weight, fit_intercept=estimator.fit_intercept)
-    else:
-        geometry = from_gram(gram_matrix(kernel, X), most_features)
     return LeakyProblem(
         data,
         kernel,
-        geometry,
+        make_geometry(kernel, data, estimator.fit_intercept, most_features),
         loss,
         estimator.fit_intercept,
         estimator.tol,
@@ -325,6 +348,17 @@ def make_problem(
         estimator.solver,
         estimator.n_jobs,
     )
+
+
+def make_geometry(
+    kernel: Kernel, data: TrainingSet, fit_intercept: bool, most_features: int | None
+) -> Geometry:
+    """The rows as the solvers take them; see `make_problem`."""
+    X = data.X
+    if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):
+        dense = X.toarray() if sparse.issparse(X) else X
+        return from_rows(dense, data.weight, fit_intercept=fit_intercept)
+    return from_gram(gram_matrix(kernel, X), most_features)
 
 
 def make_loss(loss: Any, r: float) -> Any:

@@ -14,7 +14,8 @@ from buttress._threads import blas_threads_for
 from buttress.classifiers.leaky_path import LeakyProblem, make_loss, make_problem
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import Advance, ExactSearch
-from buttress.model_selection._results import Metadata, Solved, widths_to_try
+from buttress.model_selection._results import Metadata, Solved
+from buttress.model_selection._whole_path import WholePath, solve_whole
 from buttress.solvers.smooth.spectral import NEWTON_FEATURES, Paths
 
 # Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
@@ -24,20 +25,12 @@ _KEPT_TOL = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class _Refit:
-    """What a refit begins with: the problem of one width and exponent.
-
-    Attributes
-    ----------
-    r : float
-    problem : LeakyProblem
-    paths : Paths or None
-        On all rows, where they were solved with the folds'.
-    """
+class _Folds:
+    """The paths of all folds at one width and exponent, for a refit to begin with."""
 
     r: float
     problem: LeakyProblem
-    paths: Paths | None
+    paths: Paths
 
 
 class ExactLeakySearch(ExactSearch):
@@ -45,19 +38,13 @@ class ExactLeakySearch(ExactSearch):
 
     def __init__(self, model: Any, data: TrainingSet, metadata: Metadata) -> None:
         super().__init__(model, data, metadata)
-        omegas = np.zeros((self.n_folds + 1, len(data.codes)))
-        for omega, (train, _) in zip(omegas, self.folds, strict=False):
+        omegas = np.zeros((self.n_folds, len(data.codes)))
+        for omega, (train, _) in zip(omegas, self.folds, strict=True):
             np.add.at(omega, train, data.weights[train])
-        omegas[-1] = data.weights
         omegas /= omegas.sum(axis=1, keepdims=True)
-        # problems: for every fold (the refit last) all classes
+        # problems: for every fold all classes
         self.omegas = np.repeat(omegas, data.n_problems, axis=0)
-        self.targets = np.tile(data.targets.T, (self.n_folds + 1, 1))
-        # The refit's path rides with those of the folds where it is certain to be wanted: where
-        # it is one of several widths or exponents, the path of the chosen one is solved later.
-        widths = widths_to_try(model.gammas, self.estimator_width)
-        curves = len(model._combinations(self)) // len(model._alphas()) * len(widths)
-        self.n_solved = (self.n_folds + (curves == 1)) * data.n_problems
+        self.targets = np.tile(data.targets.T, (self.n_folds, 1))
 
     @property
     def signs_suffice(self) -> bool:
@@ -69,10 +56,10 @@ class ExactLeakySearch(ExactSearch):
         return isinstance(self.model.scoring, str) and self.model.scoring == "accuracy"
 
     def n_steps(self, n_combinations: int) -> int:
-        return n_combinations // len(self.model._alphas()) * self.n_solved
+        return n_combinations // len(self.model._alphas()) * len(self.targets)
 
     def _bytes_of_a_width(self) -> int:
-        n, columns = len(self.data.codes), self.n_solved * len(self.model._alphas())
+        n, columns = len(self.data.codes), len(self.targets) * len(self.model._alphas())
         # the Gram matrix twice, models of columns (see `KernelColumns`), and the columns
         return 8 * n * (4 * n + 2 * columns)
 
@@ -89,55 +76,58 @@ class ExactLeakySearch(ExactSearch):
         with blas_threads_for(self.model._dense_order(self.data)):
             problem = self._problem(width)
             for first in combinations[:: len(alphas)]:
-                table, refit = self._path(problem, first["r"], advance, n_jobs)
+                table, folds = self._path(problem, first["r"], advance, n_jobs)
                 tables.append(table)
                 mean = float(table.mean(axis=1).max())
                 if best is None or mean > best[0] + 1e-12:
-                    best = (mean, refit)
+                    best = (mean, folds)
         return Solved(problem.kernel.params.get("gamma"), np.concatenate(tables), best[1])
 
     def _problem(self, width: Any) -> LeakyProblem:
         """The rows of one width, without a loss."""
         kernel = self._kernel(width)
-        # Columns take fewer iterations with the Gram matrix than with features (five widths of
-        # 915 rows: .8 of the time), but for one that is truly singular at tiny penalties: a
-        # Gaussian one is of low rank by rounding alone.
-        columns = kernel.name == "rbf" and self.model.solver in ("auto", "batched")
         path_tol = _KEPT_TOL if self.signs_suffice else _PATH_TOL
-        most = NEWTON_FEATURES if columns else None
-        return make_problem(self.model, self.data, kernel, None, path_tol, most)
+        return make_problem(self.model, self.data, kernel, None, path_tol, self._most)
 
-    def _begun(self, params: dict[str, Any], solved: Solved | None) -> _Refit:
-        """The problem of the refit, as far as the search has kept it."""
-        r = params["r"]
-        if solved is not None and solved.kept.r == r:
-            kept: _Refit = solved.kept
-            return kept
-        problem = self._problem(params["gamma"]) if solved is None else solved.kept.problem
-        return _Refit(r, replace(problem, loss=make_loss(self.model.loss, r)), None)
+    @property
+    def _most(self) -> int | None:
+        """The largest rank at which the Gram matrix becomes features; None for the usual one.
+
+        Columns take fewer iterations with the Gram matrix than with features (five widths of 915
+        rows: .8 of the time), but for one that is truly singular at tiny penalties: a Gaussian
+        one is of low rank by rounding alone.
+        """
+        columns = self.model.kernel == "rbf" and self.model.solver in ("auto", "batched")
+        return NEWTON_FEATURES if columns else None
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
-        alphas, model = self.model._alphas(), self.model
-        estimator = model._make_estimator(alpha=params["alpha"], r=params["r"])
+        model, alpha, r = self.model, params["alpha"], params["r"]
+        if solved is None or solved.kept.r != r:
+            again = [{"alpha": each, "r": r} for each in model._alphas()]
+            solved = self._solve_width(params["gamma"], again, lambda steps: None, model.n_jobs)
+        problem, paths = solved.kept.problem, solved.kept.paths
+        estimator = model._make_estimator(alpha=alpha, r=r)
         if params["gamma"] is not None:
             estimator.gamma = params["gamma"]
-        targets, alpha = self.data.targets.T, params["alpha"]
-        with blas_threads_for(model._dense_order(self.data)):
-            begun = self._begun(params, solved)
-            problem, paths = begun.problem, begun.paths
-            if paths is None:
-                paths = problem.solve(targets, self.omegas[-len(targets) :], alphas)
-            path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
-            index = int(np.flatnonzero(alphas == alpha)[0])
+        data, alphas = self.data, model._alphas()
+        targets, index = data.targets.T, int(np.flatnonzero(alphas == alpha)[0])
+        with blas_threads_for(model._dense_order(data)):
             if paths.method == "mm":
-                models = [one.at(index) for one in path]
+                model.path_ = solve_whole(problem, alphas)
+                path = model.path_ if len(targets) > 1 else [model.path_]
+                models = [each.at(index) for each in path]
             else:
-                refined = problem.refined(targets, alpha, paths, index)
+                found = problem.refit(targets, alphas, paths, index)
                 models = [
-                    problem.finished(y, alpha, one) for y, one in zip(targets, refined, strict=True)
+                    problem.finished(y, alpha, each) for y, each in zip(targets, found, strict=True)
                 ]
-            estimator._store_paths(self.data, problem.kernel, models, paths.method)
-        model.path_ = path[0] if len(path) == 1 else path
+            estimator._store_paths(data, problem.kernel, models, paths.method)
+        if paths.method != "mm":
+            if problem.kernel.name != "precomputed":
+                # The support vectors are nobody else's; they are all rows, but where slopes vanish.
+                everything = len(estimator.support_) == len(data.rows)
+                data = replace(data, X=estimator.support_vectors_ if everything else data.X.copy())
+            model._whole_path_ = WholePath.of(problem, data, alphas, self._most)
         return estimator
 
     def _path(
@@ -145,12 +135,11 @@ class ExactLeakySearch(ExactSearch):
     ) -> tuple[Array, _Refit]:
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = replace(problem, loss=make_loss(self.model.loss, r))
-        q, alphas, some = self.data.n_problems, self.model._alphas(), slice(self.n_solved)
+        q, alphas = self.data.n_problems, self.model._alphas()
         # classes of one fold answer together
-        answers = np.arange(self.n_solved) // q
-        answers[self.n_folds * q if self._by_accuracy else 0 :] = -1
+        answers = np.arange(len(self.targets)) // q if self._by_accuracy else None
         sharing = replace(problem, n_jobs=n_jobs)
-        paths = sharing.solve(self.targets[some], self.omegas[some], alphas, advance, answers)
+        paths = sharing.solve(self.targets, self.omegas, alphas, advance, answers)
         table = np.empty((len(alphas), self.n_folds))
         for number, (_, test) in enumerate(self.folds):
             decision = [
@@ -158,8 +147,7 @@ class ExactLeakySearch(ExactSearch):
                 for one in range(number * q, (number + 1) * q)
             ]
             table[:, number] = self._scores(np.stack(decision, axis=2), test)
-        with_refit = self.n_solved > self.n_folds * q
-        return table, _Refit(r, problem, paths.last(self.n_folds * q) if with_refit else None)
+        return table, _Folds(r, problem, paths.without_scores())
 
     def _scores(self, decision: Array, test: NDArray[Any]) -> Any:
         """Scores of the L models with decision values of shape (L, rows, problems)."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._threads import blas_threads_for
 from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier, LeakyHockeyStickClassifier
 from buttress.classifiers.parameters import check_number, check_option, check_values
 from buttress.model_selection._leaky_exact import ExactLeakySearch
 from buttress.model_selection._leaky_mapped import MappedLeakySearch
 from buttress.model_selection._results import standard_error
 from buttress.model_selection._search import SearchMixin
+from buttress.model_selection._whole_path import WholePath
 
 _DEFAULT_DECADES = (0.0, -7.0)
 
@@ -173,6 +176,24 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @cached_property
+    def path_(self) -> Any:
+        """The path on all rows at the chosen width and exponent: see Attributes."""
+        whole: WholePath | None = vars(self).get("_whole_path_")
+        if whole is None:
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: it has no path_.")
+        with blas_threads_for(self._dense_order(whole.data)):
+            path = whole.solve()
+        del self._whole_path_
+        return path
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The path is stored, not the rows that it is solved from.
+        if "_whole_path_" in vars(self):
+            _ = self.path_
+        state: dict[str, Any] = super().__getstate__()
+        return state
 
     def _check_parameters(self) -> None:
         self._alphas()

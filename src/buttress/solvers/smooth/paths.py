@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ class Paths:
         The geometry's: scores are its products with the coefficients.
     given_scores : array of shape (q, L, n) or None
         f at all rows, held-out ones included, without the intercept, where it is known.
-    refine : callable or None
-        See `Refine`.
+    refine, solve_near : callable or None
+        See `Refine` and `SolveNear`.
     """
 
     intercept: Array
@@ -48,6 +48,7 @@ class Paths:
     matrix: Array
     given_scores: Array | None = None
     refine: Refine | None = None
+    solve_near: SolveNear | None = None
 
     @property
     def scores(self) -> Array:
@@ -85,25 +86,17 @@ class Paths:
         some["coefs"] = [coef[penalties] for coef in self.coefs]
         return Paths(**some, method=self.method, matrix=self.matrix)
 
-    def last(self, first: int) -> Paths:
-        """The problems from `first` on."""
-        problems, refine = slice(first, None), self.refine
-        return Paths(
-            self.intercept[problems],
-            self.interval[problems],
-            self.coefs[problems],
-            self.iterations[problems],
-            self.converged[problems],
-            self.method,
-            self.matrix,
-            None if self.given_scores is None else self.given_scores[problems],
-            None if refine is None else lambda some, index, tol: refine(first + some, index, tol),
-        )
+    def without_scores(self) -> Paths:
+        """The same without scores of rows, and what would refine them."""
+        return replace(self, given_scores=None, refine=None)
 
 
 # From problems, the index of a penalty and a tolerance to these solutions in double precision;
 # None for those where it was not reached.
 Refine = Callable[[IntArray, int, float], "list[Paths | None]"]
+# From labels and weights of other problems on the same rows, the index of a penalty, and
+# coefficients and intercepts near their solutions, to paths of that penalty.
+SolveNear = Callable[[Array, Array, int, "tuple[Array, Array]"], "Paths"]
 
 
 def in_pool(pool: ThreadPoolExecutor, function: Callable[[int], Any], count: int) -> list[Any]:

@@ -36,6 +36,8 @@ class Problems:
     tol : float
         Newton: on the largest error of a row's slope against its coefficient.
     max_iter : int
+    start : tuple of arrays of shapes (q, n) and (q,), optional
+        Coefficients and intercepts near the solutions, where there is one penalty.
     """
 
     geometry: Geometry
@@ -48,6 +50,7 @@ class Problems:
     fit_intercept: bool
     tol: float
     max_iter: int
+    start: tuple[Array, Array] | None = None
 
     @cached_property
     def _companions(self) -> IntArray:

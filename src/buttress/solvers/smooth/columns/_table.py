@@ -60,7 +60,7 @@ class Table:
     ) -> None:
         q, n, count = *problems.Y.shape, len(problems.lambdas)
         self.solver, self.Y, self.omega = solver, problems.Y, problems.omega
-        self.lambdas, self.follow = problems.lambdas, follow
+        self.lambdas, self.follow, self.start = problems.lambdas, follow, problems.start
         self.exponent = tail_exponent(problems.loss)
         self.signs_only, self.rivals = problems.signs_only, problems.rivals
         if isinstance(solver, FeatureColumns):
@@ -81,7 +81,10 @@ class Table:
         """Solve everything; what did not converge says so."""
         count = len(self.lambdas)
         coarse = solved_first(self.lambdas)
-        self._solve_coarse(coarse)
+        if self.start is None:
+            self._solve_coarse(coarse)
+        else:
+            self._solve_near(*self.start)
         self._refine_unsolved()
         self._follow_unsolved(n_threads)
         self._solve_between(coarse, np.setdiff1d(np.arange(count), coarse))
@@ -225,6 +228,14 @@ class Table:
                 if self.tail[q] == count and self.converged[q, index] and self._beyond(q, index):
                     self._fill_tail(q, index + 1)
             moving = np.flatnonzero((done < len(coarse)) & (self.tail == count)).tolist()
+
+    def _solve_near(self, coef: Array, intercept: Array) -> None:
+        """Solve the one penalty that there is from coefficients near its solution."""
+        assert isinstance(self.solver, KernelColumns)
+        single = coef.astype(np.float32)
+        self.coef[:, 0], self.intercept[:, 0] = single, intercept
+        self.scores[:, 0] = single @ self.solver.system.matrix + intercept[:, None]
+        self._solve(np.ones_like(self.converged), _SOLVED, signs=True)
 
     def _solve(self, chosen: BoolArray, tol: float, *, signs: bool = False) -> None:
         """Solve some (problem, penalty) from what the table has.

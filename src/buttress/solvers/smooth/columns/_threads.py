@@ -56,11 +56,17 @@ _SEATS = 256
 class KernelColumns:
     """Kernel form: the Gram matrix in single precision, and its leading part.
 
-    Columns at the penalties `kept` keep their models, and lend them to those between.
+    Columns at the penalties `kept` keep their models, and lend them to those between. `like` has
+    solved other problems with the same Gram matrix.
     """
 
     def __init__(
-        self, problems: Problems, kept: IntArray, n_threads: int, pool: ThreadPoolExecutor
+        self,
+        problems: Problems,
+        kept: IntArray,
+        n_threads: int,
+        pool: ThreadPoolExecutor,
+        like: KernelSystem | None = None,
     ) -> None:
         Y, omega, lambdas = problems.Y, problems.omega, problems.lambdas
         self.size = n = Y.shape[1]
@@ -68,11 +74,14 @@ class KernelColumns:
         seats = min(_SEATS, -(-columns // n_threads))
         lent = len(Y) * len(kept)
         slots = lent + n_threads * seats
-        matrix = problems.geometry.matrix.astype(np.float32)
-        # Models, a triangle and a square each, take no more room than the Gram matrix.
-        rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
-        with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
-            low_rank = leading_part(matrix, min(n, rank))
+        if like is None:
+            matrix = problems.geometry.matrix.astype(np.float32)
+            # Models, a triangle and a square each, take no more room than the Gram matrix.
+            rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
+            with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
+                low_rank = leading_part(matrix, min(n, rank))
+        else:
+            matrix, low_rank = like.matrix, like.low_rank
         self.models = empty_models(low_rank, slots)
         single = Y.astype(np.float32), omega.astype(np.float32)
         loss, fit_intercept = compiled_loss(problems.loss), problems.fit_intercept

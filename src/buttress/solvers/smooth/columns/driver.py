@@ -9,16 +9,19 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
+from buttress.solvers.smooth.columns._models import KernelSystem, empty_models
 from buttress.solvers.smooth.columns._table import Follow, Table, solved_first
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import straight_up_to_one
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
-from buttress.solvers.smooth.paths import Paths, Refine
+from buttress.solvers.smooth.paths import Paths, Refine, SolveNear
 from buttress.solvers.smooth.problems import Problems
 
 
-def batched(problems: Problems, n_threads: int) -> Paths:
+def batched(problems: Problems, n_threads: int, like: KernelSystem | None = None) -> Paths:
     """Solve all problems at all penalties as columns of one matrix.
+
+    `like` has solved others with the same Gram matrix.
 
     Every sixth penalty comes first: roughly one after the other, then all of them together;
     the others start by interpolation. Columns that stall are refined in double precision, and
@@ -28,7 +31,7 @@ def batched(problems: Problems, n_threads: int) -> Paths:
     with ThreadPoolExecutor(n_threads) as pool:
         if problems.geometry.kernel_form:
             kept = solved_first(problems.lambdas)
-            solver = KernelColumns(problems, kept, n_threads, pool)
+            solver = KernelColumns(problems, kept, n_threads, pool, like)
         else:
             solver = FeatureColumns(problems, n_threads, pool)
         follow = _follower(problems)
@@ -57,7 +60,8 @@ def batched(problems: Problems, n_threads: int) -> Paths:
         scores,
     )
     if isinstance(solver, KernelColumns):
-        return replace(paths, refine=_refiner(solver, paths))
+        near = _near_solver(problems, n_threads, solver.system)
+        return replace(paths, refine=_refiner(solver, paths), solve_near=near)
     return paths
 
 
@@ -123,6 +127,18 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         return [refined.get(q) for q in problems.tolist()]
 
     return refine
+
+
+def _near_solver(problems: Problems, n_threads: int, system: KernelSystem) -> SolveNear:
+    """Other problems with the same Gram matrix; models of columns are not kept for them."""
+    like = system._replace(models=empty_models(system.low_rank, 0))
+
+    def solve_near(Y: Array, omega: Array, index: int, start: tuple[Array, Array]) -> Paths:
+        one = {"lambdas": problems.lambdas[index : index + 1], "start": start}
+        others = replace(problems, Y=Y, omega=omega, answers=np.full(len(Y), -1), **one)
+        return batched(others, n_threads, like)
+
+    return solve_near
 
 
 def _centre_free_intercepts(
