@@ -46,6 +46,9 @@ _INTERPRETED = 1000
 # Rows up to which the leading part of the Gram matrix is found by one thread: small products and
 # factors, a few hundredths of a second, of which a second thread that is not free makes many.
 _NOT_DIVIDED = 4000
+# Problems up to which a leading part that was found for others is good enough: finding one takes
+# as long as their refit (2130 rows); of 26 classes two do not reach full precision without.
+_FEW_PROBLEMS = 8
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
 # Columns that a thread works on at a time: 128 and 512 take as long (26 classes of letter, 2000
@@ -74,14 +77,14 @@ class KernelColumns:
         seats = min(_SEATS, -(-columns // n_threads))
         lent = len(Y) * len(kept)
         slots = lent + n_threads * seats
-        if like is None:
-            matrix = problems.geometry.matrix.astype(np.float32)
+        matrix = problems.geometry.matrix.astype(np.float32) if like is None else like.matrix
+        if like is not None and len(Y) <= _FEW_PROBLEMS:
+            low_rank = like.low_rank
+        else:
             # Models, a triangle and a square each, take no more room than the Gram matrix.
             rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
             with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
                 low_rank = leading_part(matrix, min(n, rank))
-        else:
-            matrix, low_rank = like.matrix, like.low_rank
         self.models = empty_models(low_rank, slots)
         single = Y.astype(np.float32), omega.astype(np.float32)
         loss, fit_intercept = compiled_loss(problems.loss), problems.fit_intercept
