@@ -80,6 +80,18 @@ class Paths:
         method, matrix = parts[0].method, parts[0].matrix
         return cls(**whole, method=method, matrix=matrix, given_scores=given)
 
+    @classmethod
+    def chained(cls, parts: Sequence[Paths]) -> Paths:
+        """All penalties of several paths of the same problems, without scores."""
+        if len(parts) == 1:
+            return parts[0]
+        whole: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts], axis=1)
+            for name in _ARRAYS
+        }
+        coefs = [np.concatenate(pieces) for pieces in zip(*(part.coefs for part in parts))]
+        return cls(**whole, coefs=coefs, method=parts[0].method, matrix=parts[0].matrix)
+
     def at(self, penalties: IntArray) -> Paths:
         """The solutions at some of the penalties, without scores and refinement."""
         some: dict[str, Any] = {name: getattr(self, name)[:, penalties] for name in _ARRAYS}

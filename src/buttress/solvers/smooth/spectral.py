@@ -39,6 +39,8 @@ NEWTON_FEATURES = 200
 # Problems times penalties below which columns do not pay.
 _FEW_COLUMNS = 20
 _NEWTON_ITERATIONS = 100
+# Penalties of a path's piece, at least: it begins with some that lead to its first one.
+_LEAST_PIECE = 40
 
 
 def solve_problems(
@@ -102,19 +104,43 @@ def solve_problems(
         paths = batched(problems, n_threads)
         advance(len(Y))
         return paths
-    ladder, wanted = small_steps(lambdas)
-    found: list[Any] = [None] * len(Y)
-    loose = problems.signs_only
+    return _newton_paths(problems, n_threads, advance)
 
-    def run(q: int) -> None:
+
+def _newton_paths(problems: Problems, n_threads: int, advance: Callable[[int], None]) -> Paths:
+    """Newton's method down every path, or down two halves of one where a thread would wait."""
+    count, loose = len(problems.Y), problems.signs_only
+    longest_first = np.argsort(loose, kind="stable").tolist()
+    pieces = _pieces(longest_first, len(problems.lambdas), n_threads)
+    ladders = {end: small_steps(problems.lambdas[slice(*end)]) for _, end in pieces}
+
+    def run(piece: tuple[int, tuple[int, int]]) -> Paths:
+        q, ends = piece
+        ladder, wanted = ladders[ends]
         task = NewtonTask.of(problems, q, ladder, wanted=wanted, signs_only=bool(loose[q]))
-        found[q] = newton(task).at(wanted)
-        advance(1)
+        found = newton(task).at(wanted)
+        if ends[0] == 0:
+            advance(1)
+        return found
 
-    longest_first = np.argsort(loose, kind="stable")
-    with one_blas_thread() if len(Y) > 1 else nullcontext():
-        in_threads(run, longest_first.tolist(), n_threads)
-    return Paths.joined(found)
+    with one_blas_thread() if count > 1 else nullcontext():
+        found = in_threads(run, pieces, n_threads)
+    of_problem: list[list[Paths]] = [[] for _ in range(count)]
+    for (q, _), piece in zip(pieces, found, strict=True):
+        of_problem[q].append(piece)
+    return Paths.joined([Paths.chained(parts) for parts in of_problem])
+
+
+def _pieces(
+    problems: list[int], n_penalties: int, n_threads: int
+) -> list[tuple[int, tuple[int, int]]]:
+    """Problems with ends of their penalties: the last are cut so that all threads have work."""
+    left = len(problems) % n_threads
+    cuts = min(n_threads // left if left else 1, n_penalties // _LEAST_PIECE) or 1
+    ends = np.linspace(0, n_penalties, cuts + 1).astype(int).tolist()
+    whole = [(q, (0, n_penalties)) for q in problems[: len(problems) - left]]
+    cut = [(q, end) for q in problems[len(problems) - left :] for end in zip(ends, ends[1:])]
+    return whole + cut
 
 
 def polish(
