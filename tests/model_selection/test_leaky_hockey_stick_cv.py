@@ -1,6 +1,7 @@
 """The path and its cross-validation against one fit per fold and penalty."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -97,6 +98,53 @@ def test_the_whole_path_is_optimal(noisy, solver):
         assert one.alphas.shape == (1,)
         assert one.objective == path.objectives[index]
     assert model.duality_gap_ <= 1e-8 * (1 + abs(model.objective_))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_path_is_solved_when_it_is_asked_for(kernel, classes):
+    X, y = make_classification(
+        100, 4, n_informative=3, n_redundant=0, n_classes=classes, flip_y=0.1, random_state=3
+    )
+    rows = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)) if kernel == "precomputed" else X
+    model = LeakyHockeyStickClassifierCV(alphas=20, kernel=kernel, cv=3)
+    assert not hasattr(model, "path_")
+    model.fit(rows, y)
+    stored = pickle.loads(pickle.dumps(model))  # before it was asked for
+    for found in (model, stored):
+        paths = found.path_ if classes > 2 else [found.path_]
+        assert found.path_ is found.path_
+        assert len(paths) == (1 if classes == 2 else classes)
+        index = int(np.flatnonzero(found.alphas_ == found.alpha_)[0])
+        for k, path in enumerate(paths):
+            dual = np.zeros(len(y))
+            dual[found.support_] = found.dual_coef_[k]
+            size = np.abs(dual).max()
+            np.testing.assert_allclose(path.dual_coefs[index], dual, atol=1e-4 * size)
+    assert not [name for name in vars(stored) if "whole" in name]
+    model.fit(rows[:60][:, :60] if kernel == "precomputed" else rows[:60], y[:60])
+    again = model.path_ if classes == 2 else model.path_[0]
+    assert again.dual_coefs.shape == (20, 60)
+
+
+def test_rows_that_change_after_the_fit_do_not_change_the_path(noisy):
+    X, y = noisy
+    rows = X.copy()
+    model = LeakyHockeyStickClassifierCV(alphas=20, cv=3).fit(rows, y)
+    rows[:] = 0.0
+    expected = LeakyHockeyStickClassifierCV(alphas=20, cv=3).fit(X, y).path_
+    np.testing.assert_array_equal(model.path_.dual_coefs, expected.dual_coefs)
+
+
+def test_a_gram_matrix_that_changed_after_the_fit_is_noticed(noisy):
+    X, y = noisy
+    K = X @ X.T
+    model = LeakyHockeyStickClassifierCV(alphas=20, cv=3, kernel="precomputed").fit(K, y)
+    K[3, 5] += 0.5
+    with pytest.raises(ValueError, match="has changed since"):
+        _ = model.path_
+    K[3, 5] -= 0.5
+    assert model.predict(K).shape == y.shape
 
 
 def test_the_scaling_tail_is_exact():

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 import buttress
 
@@ -192,3 +193,69 @@ def test_arguments_of_a_kernel_survive_the_search():
     np.testing.assert_allclose(
         search.decision_function(X), alone.decision_function(X), rtol=1e-4, atol=1e-4
     )
+
+
+@every_search
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_widths_side_by_side_score_as_one_after_the_other(name: str, jobs: int) -> None:
+    gammas = [0.1, 0.3, 1.0, 3.0, 0.2]
+    alone = search(name, gammas=gammas, cv=3).fit(X, Y)
+    together = search(name, gammas=gammas, cv=3, n_jobs=jobs).fit(X, Y)
+    assert together.best_params_ == alone.best_params_
+    for key, values in alone.cv_results_.items():
+        if key.startswith("split"):
+            np.testing.assert_allclose(together.cv_results_[key], values, atol=1e-12)
+    np.testing.assert_allclose(
+        together.decision_function(X), alone.decision_function(X), rtol=1e-5, atol=1e-5
+    )
+
+
+@every_search
+@pytest.mark.parametrize(("free", "expected"), [(2**50, 2), (1, 1), (None, 2)])
+def test_only_as_many_widths_at_a_time_as_memory_allows(
+    name: str, free: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, at_once, most = search(name, gammas=[0.1, 0.3, 1.0], cv=3, n_jobs=2), set(), []
+    kind = model._exact_search
+    solve_width = kind._solve_width
+
+    def counted(self: Any, width: Any, *rest: Any) -> Any:
+        at_once.add(width)
+        most.append(len(at_once))
+        try:
+            return solve_width(self, width, *rest)
+        finally:
+            at_once.discard(width)
+
+    monkeypatch.setattr(kind, "_solve_width", counted)
+    monkeypatch.setattr("buttress.model_selection._exact.free_memory", lambda: free)
+    model.fit(X, Y)
+    assert len(most) == 3
+    assert max(most) <= expected
+
+
+def test_scorers_see_the_settings_of_scikit_learn_at_every_width() -> None:
+    seen = []
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        seen.append(sklearn.get_config()["working_memory"])
+        return 0.5
+
+    with sklearn.config_context(working_memory=77):
+        search("LeakyHockeyStickClassifierCV", gammas=GAMMAS, cv=3, n_jobs=2, scoring=score).fit(
+            X, Y
+        )
+    assert set(seen) == {77}
+
+
+def test_an_error_at_one_width_ends_the_search_and_leaves_the_threads_of_blas() -> None:
+    before = [library["num_threads"] for library in threadpool_info()]
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        raise ZeroDivisionError("a scorer's own")
+
+    model = search("LeakyHockeyStickClassifierCV", gammas=GAMMAS, cv=3, n_jobs=2, scoring=score)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, Y)
+    assert not hasattr(model, "best_params_")
+    assert [library["num_threads"] for library in threadpool_info()] == before

@@ -132,7 +132,7 @@ class ExactLeakySearch(ExactSearch):
 
     def _path(
         self, problem: LeakyProblem, r: float, advance: Advance, n_jobs: int | None
-    ) -> tuple[Array, _Refit]:
+    ) -> tuple[Array, _Folds]:
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = replace(problem, loss=make_loss(self.model.loss, r))
         q, alphas = self.data.n_problems, self.model._alphas()

@@ -1,9 +1,8 @@
-"""Solutions of many problems at many penalties, and threads to find them."""
+"""Solutions of many problems at many penalties."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +88,8 @@ class Paths:
             name: np.concatenate([getattr(part, name) for part in parts], axis=1)
             for name in _ARRAYS
         }
-        coefs = [np.concatenate(pieces) for pieces in zip(*(part.coefs for part in parts))]
+        pieces = zip(*(part.coefs for part in parts), strict=True)
+        coefs = [np.concatenate(coefs) for coefs in pieces]
         return cls(**whole, coefs=coefs, method=parts[0].method, matrix=parts[0].matrix)
 
     def at(self, penalties: IntArray) -> Paths:
@@ -109,12 +109,3 @@ Refine = Callable[[IntArray, int, float], "list[Paths | None]"]
 # From labels and weights of other problems on the same rows, the index of a penalty, and
 # coefficients and intercepts near their solutions, to paths of that penalty.
 SolveNear = Callable[[Array, Array, int, "tuple[Array, Array]"], "Paths"]
-
-
-def in_pool(pool: ThreadPoolExecutor, function: Callable[[int], Any], count: int) -> list[Any]:
-    """``[function(k) for k in range(count)]``, the first in this thread, the others in `pool`.
-
-    Starting a thread takes longer than many a wave of columns.
-    """
-    others = [pool.submit(function, k) for k in range(1, count)]
-    return [function(0), *(other.result() for other in others)]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def _pieces(
     cuts = min(n_threads // left if left else 1, n_penalties // _LEAST_PIECE) or 1
     ends = np.linspace(0, n_penalties, cuts + 1).astype(int).tolist()
     whole = [(q, (0, n_penalties)) for q in problems[: len(problems) - left]]
-    cut = [(q, end) for q in problems[len(problems) - left :] for end in zip(ends, ends[1:])]
+    cut = [(q, end) for q in problems[len(problems) - left :] for end in pairwise(ends)]
     return whole + cut
 
 

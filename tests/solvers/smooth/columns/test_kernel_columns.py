@@ -1,7 +1,5 @@
 """Columns in kernel form against Newton's method in double precision."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numba
 import numpy as np
 import pytest
@@ -67,7 +65,7 @@ def columns_of(geometry, Y, omega, lambdas, *, kept, loss=None, n_threads=1):
     """The solver of columns of these problems, with models at the penalties `kept`."""
     answers, loss = np.full(len(Y), -1), loss or LeakyHockeyStick()
     problems = Problems(geometry, Y, omega, lambdas, loss, answers, None, True, 1e-6, 100)
-    return KernelColumns(problems, np.array(kept), n_threads, ThreadPoolExecutor(n_threads))
+    return KernelColumns(problems, np.array(kept), n_threads)
 
 
 def decision(paths):
@@ -147,13 +145,34 @@ def test_one_model_of_a_path_is_refined_to_double_precision():
     paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched", **options)
     exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton")
     for q, index in ((0, 3), (4, 12), (4, 28)):
-        part, place = (paths.last(2), q - 2) if q >= 2 else (paths, q)
-        (found,) = part.refine(np.array([place]), index, 1e-9)
+        (found,) = paths.refine(np.array([q]), index, 1e-9)
         expected = exact.scores[q, index]
         np.testing.assert_allclose(found.scores[0, 0], expected, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(found.coefficients(0)[0] @ geometry.matrix, expected, atol=1e-6)
         assert found.intercept[0, 0] == pytest.approx(exact.intercept[q, index], rel=1e-6)
         assert found.converged.all()
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+@pytest.mark.parametrize("from_nowhere", [False, True])
+def test_all_rows_are_solved_from_the_mean_of_the_folds(copies, from_nowhere):
+    K, Y, omega = folds_of(4, n=320)
+    geometry, loss = from_gram(K), LeakyHockeyStick()
+    folds = solve_problems(geometry, Y[:4], omega[:4], ALPHAS, loss, method="batched", n_threads=2)
+    exact = solve_problems(geometry, Y[4:], omega[4:], ALPHAS, loss, tol=1e-12, method="newton")
+    whole = np.tile(Y[4], (copies, 1)), np.tile(omega[4], (copies, 1))
+    for index in (0, 9, 18, 28):
+        near = np.mean([coefs[index] for coefs in folds.coefs], axis=0)
+        start = np.tile(near, (copies, 1)), np.full(copies, folds.intercept[:, index].mean())
+        if from_nowhere:
+            start = np.zeros_like(start[0]), np.zeros(copies)
+        found = folds.solve_near(*whole, index, start)
+        assert found.converged.all()
+        assert found.intercept.shape == (copies, 1)
+        expected = exact.scores[0, index] + exact.intercept[0, index]
+        size = np.abs(expected).max()
+        for f in decision(found)[:, 0]:
+            np.testing.assert_allclose(f, expected, atol=1e-4 * size)
 
 
 def test_refinement_that_falls_short_says_so():

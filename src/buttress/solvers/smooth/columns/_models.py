@@ -122,6 +122,20 @@ class KernelSystem(NamedTuple):
     fit_intercept: bool
 
 
+class Shared(NamedTuple):
+    """What one set of problems may take over from another with the same Gram matrix.
+
+    Attributes
+    ----------
+    matrix : array of shape (n, n), float32
+    low_rank : LowRank or None
+        None where it is to be found again, for columns of another number.
+    """
+
+    matrix: Array
+    low_rank: LowRank | None
+
+
 class Batch(NamedTuple):
     """All columns of a fit, or some.
 

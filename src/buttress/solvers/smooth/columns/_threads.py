@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress._threads import one_blas_thread
+from buttress._threads import in_threads, one_blas_thread
 from buttress.solvers.smooth.columns._conjugate import FeatureSystem, solve_columns
 from buttress.solvers.smooth.columns._kernel_columns import run_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
@@ -18,6 +17,7 @@ from buttress.solvers.smooth.columns._models import (
     Batch,
     Columns,
     KernelSystem,
+    Shared,
     empty_models,
     empty_room,
 )
@@ -31,7 +31,6 @@ from buttress.solvers.smooth.columns._moves import (
 )
 from buttress.solvers.smooth.columns._refinement import Refined, Refinement, refine_columns
 from buttress.solvers.smooth.margins import compiled_loss
-from buttress.solvers.smooth.paths import in_pool
 from buttress.solvers.smooth.problems import Problems
 
 # A column that takes more iterations than this share of n is cheaper by Newton's method.
@@ -46,9 +45,6 @@ _INTERPRETED = 1000
 # Rows up to which the leading part of the Gram matrix is found by one thread: small products and
 # factors, a few hundredths of a second, of which a second thread that is not free makes many.
 _NOT_DIVIDED = 4000
-# Problems up to which a leading part that was found for others is good enough: finding one takes
-# as long as their refit (2130 rows); of 26 classes two do not reach full precision without.
-_FEW_PROBLEMS = 8
 # A column begins with the model of another one when their penalties differ by no more.
 _BORROWED = 2.0
 # Columns that a thread works on at a time: 128 and 512 take as long (26 classes of letter, 2000
@@ -59,8 +55,8 @@ _SEATS = 256
 class KernelColumns:
     """Kernel form: the Gram matrix in single precision, and its leading part.
 
-    Columns at the penalties `kept` keep their models, and lend them to those between. `like` has
-    solved other problems with the same Gram matrix.
+    Columns at the penalties `kept` keep their models, and lend them to those between. `shared` is
+    from other problems with the same Gram matrix.
     """
 
     def __init__(
@@ -68,8 +64,7 @@ class KernelColumns:
         problems: Problems,
         kept: IntArray,
         n_threads: int,
-        pool: ThreadPoolExecutor,
-        like: KernelSystem | None = None,
+        shared: Shared | None = None,
     ) -> None:
         Y, omega, lambdas = problems.Y, problems.omega, problems.lambdas
         self.size = n = Y.shape[1]
@@ -77,10 +72,9 @@ class KernelColumns:
         seats = min(_SEATS, -(-columns // n_threads))
         lent = len(Y) * len(kept)
         slots = lent + n_threads * seats
-        matrix = problems.geometry.matrix.astype(np.float32) if like is None else like.matrix
-        if like is not None and len(Y) <= _FEW_PROBLEMS:
-            low_rank = like.low_rank
-        else:
+        matrix = shared.matrix if shared else problems.geometry.matrix.astype(np.float32)
+        low_rank = shared.low_rank if shared else None
+        if low_rank is None:
             # Models, a triangle and a square each, take no more room than the Gram matrix.
             rank = int(np.clip(n / np.sqrt(1.5 * slots), _LEAST_RANK, _LARGEST_RANK))
             with one_blas_thread() if n <= _NOT_DIVIDED else nullcontext():
@@ -101,7 +95,7 @@ class KernelColumns:
             for thread in range(n_threads)
         ]
         self.rooms = [empty_room(low_rank, seats) for _ in range(n_threads)]
-        self.n_threads, self.pool = n_threads, pool
+        self.n_threads = n_threads
 
     def in_geometry(self, coef: Array) -> Array:
         """Coefficients of shape (L, n) in the geometry's coordinates: the same."""
@@ -138,7 +132,7 @@ class KernelColumns:
             columns.error[queue] = moves.history[queue, ERROR]
 
         with one_blas_thread():
-            in_pool(self.pool, run, len(shares))
+            in_threads(run, range(len(shares)), len(shares))
 
     def _lenders(self, which: IntArray) -> IntArray:
         """The slots of models that columns without one borrow: of the nearest penalty.
@@ -165,12 +159,8 @@ class KernelColumns:
         start: tuple[Array, Array],
         tol: Array,
         signs_only: BoolArray,
-        pool: ThreadPoolExecutor | None = None,
     ) -> Refined:
-        """Bring columns from near a solution to double precision.
-
-        `pool` has the threads, once those that the columns were solved with have ended.
-        """
+        """Bring columns from near a solution to double precision."""
         # With few rows it is the interpreter that is busy, and a second thread is in its way.
         n_threads = self.n_threads if self.size > _INTERPRETED else 1
         most = n_threads * len(self.moves[0].slot)
@@ -182,7 +172,6 @@ class KernelColumns:
                 tol[wave],
                 signs_only[wave],
                 n_threads,
-                pool or self.pool,
             )
             for wave in waves
         ]
@@ -195,7 +184,6 @@ class KernelColumns:
         tol: Array,
         signs_only: BoolArray,
         n_threads: int,
-        pool: ThreadPoolExecutor,
     ) -> Refined:
         """As `refine`, for no more columns than there are seats."""
         lenders, shares = self._lenders(which), _shares(self.problem[which], n_threads)
@@ -223,14 +211,14 @@ class KernelColumns:
             return refine_columns(task, near, tol[share], signs_only[share])
 
         with one_blas_thread():
-            parts = in_pool(pool, run, len(shares))
+            parts = in_threads(run, range(len(shares)), len(shares))
         return Refined(*_merged(parts, shares))
 
 
 class FeatureColumns:
     """Feature form: the eigenbasis in single precision."""
 
-    def __init__(self, problems: Problems, n_threads: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, problems: Problems, n_threads: int) -> None:
         Y, omega, weight = problems.Y, problems.omega, problems.weight
         v = np.ones(Y.shape[1]) if weight is None else weight
         # Dropping an eigenvalue s moves f by at most s / (2 lambda sqrt(n)).
@@ -249,7 +237,7 @@ class FeatureColumns:
             problems.fit_intercept,
         )
         self.lambdas = problems.lambdas
-        self.n_threads, self.pool = n_threads, pool
+        self.n_threads = n_threads
 
     def in_geometry(self, coef: Array) -> Array:
         """Coefficients of shape (L, m) in the geometry's coordinates."""
@@ -278,7 +266,7 @@ class FeatureColumns:
             columns.iterations[some] += solved.iterations
 
         with one_blas_thread():
-            in_pool(self.pool, run, len(shares))
+            in_threads(run, range(len(shares)), len(shares))
 
 
 def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:

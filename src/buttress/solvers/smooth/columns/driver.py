@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
-from buttress.solvers.smooth.columns._models import KernelSystem, empty_models
+from buttress.solvers.smooth.columns._models import KernelSystem, Shared
 from buttress.solvers.smooth.columns._table import Follow, Table, solved_first
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import straight_up_to_one
@@ -17,28 +16,27 @@ from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths, Refine, SolveNear
 from buttress.solvers.smooth.problems import Problems
 
+# Problems up to which a leading part that was found for others is good enough: finding one takes
+# as long as their refit (2130 rows); of 26 classes two do not reach full precision without.
+_FEW_PROBLEMS = 8
 
-def batched(problems: Problems, n_threads: int, like: KernelSystem | None = None) -> Paths:
+
+def batched(problems: Problems, n_threads: int, shared: Shared | None = None) -> Paths:
     """Solve all problems at all penalties as columns of one matrix.
-
-    `like` has solved others with the same Gram matrix.
 
     Every sixth penalty comes first: roughly one after the other, then all of them together;
     the others start by interpolation. Columns that stall are refined in double precision, and
     those that do not converge there either are left to Newton's method.
     """
     solver: KernelColumns | FeatureColumns
-    with ThreadPoolExecutor(n_threads) as pool:
-        if problems.geometry.kernel_form:
-            kept = solved_first(problems.lambdas)
-            solver = KernelColumns(problems, kept, n_threads, pool, like)
-        else:
-            solver = FeatureColumns(problems, n_threads, pool)
-        follow = _follower(problems)
-        table = Table(problems, solver, follow)
-        # BLAS's threads would meet at every one of many small products.
-        with one_blas_thread():
-            table.fill(n_threads)
+    if problems.geometry.kernel_form:
+        solver = KernelColumns(problems, solved_first(problems.lambdas), n_threads, shared)
+    else:
+        solver = FeatureColumns(problems, n_threads)
+    table = Table(problems, solver, _follower(problems))
+    # BLAS's threads would meet at every one of many small products.
+    with one_blas_thread():
+        table.fill(n_threads)
     weights = [solver.in_geometry(coef) for coef in table.coef]
     for (q, index), row in table.refined.items():
         weights[q] = weights[q].astype(np.float64, copy=False)
@@ -108,8 +106,7 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         start = np.array([paths.coefs[q][index] for q in chosen]), paths.intercept[chosen, index]
         which, count = chosen * paths.intercept.shape[1] + index, len(chosen)
         signs_only = np.zeros(count, dtype=bool)
-        with ThreadPoolExecutor(solver.n_threads) as pool:
-            found = solver.refine(which, start, np.full(count, tol), signs_only, pool)
+        found = solver.refine(which, start, np.full(count, tol), signs_only)
         refined: dict[int, Paths] = {}
         for k, q in enumerate(chosen.tolist()):
             if found.residual[k] <= tol:
@@ -130,13 +127,16 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
 
 
 def _near_solver(problems: Problems, n_threads: int, system: KernelSystem) -> SolveNear:
-    """Other problems with the same Gram matrix; models of columns are not kept for them."""
-    like = system._replace(models=empty_models(system.low_rank, 0))
+    """Other problems with the same Gram matrix."""
+    matrix, low_rank = system.matrix, system.low_rank
 
     def solve_near(Y: Array, omega: Array, index: int, start: tuple[Array, Array]) -> Paths:
-        one = {"lambdas": problems.lambdas[index : index + 1], "start": start}
-        others = replace(problems, Y=Y, omega=omega, answers=np.full(len(Y), -1), **one)
-        return batched(others, n_threads, like)
+        penalty = problems.lambdas[index : index + 1]
+        others = replace(
+            problems, Y=Y, omega=omega, lambdas=penalty, answers=np.full(len(Y), -1), start=start
+        )
+        few = len(Y) <= _FEW_PROBLEMS
+        return batched(others, n_threads, Shared(matrix, low_rank if few else None))
 
     return solve_near
 
