@@ -67,7 +67,7 @@ class ExactSearch:
         Threads that have a width each do not wait for each other, as those do that share one.
         """
         free = free_memory()
-        threads = effective_n_jobs(self.model.n_jobs)
+        threads: int = effective_n_jobs(self.model.n_jobs)
         if free is None:
             return threads
         return int(np.clip(_MEMORY_SHARE * free // self._bytes_of_a_width(), 1, threads))

@@ -1,4 +1,4 @@
-"""The search of the leaky hockey stick: all penalties, folds and the refit solved together."""
+"""The search of the leaky hockey stick: all penalties and folds solved together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from buttress.solvers.smooth.spectral import NEWTON_FEATURES, Paths
 
 # Of the slopes along the path: scores of held-out rows no longer change (benchmarks/path_cv.py).
 _PATH_TOL = 1e-6
-# And where folds need no more than signs, along the refit's path alone.
+# And along the path on all rows, where folds need no more than signs.
 _KEPT_TOL = 1e-5
 
 

@@ -64,7 +64,7 @@ class DoubleRampClassifierCV(
         As in `DoubleRampClassifier`. An integer `cv` then means folds drawn by row number and
         `random_state`, and all folds and penalties ride in the same passes over the rows.
     n_jobs : int, optional
-        Folds worked on at the same time, in threads.
+        Widths, or folds of one width, worked on at the same time, in threads.
     verbose : int, default=0
         A progress bar on a terminal when positive.
 

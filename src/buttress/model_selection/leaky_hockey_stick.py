@@ -25,8 +25,8 @@ _DEFAULT_DECADES = (0.0, -7.0)
 class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
     """Leaky hockey stick classifier that chooses its penalty by cross-validation.
 
-    All penalties, all folds and the refit are solved together; see
-    `LeakyHockeyStickClassifier` for the problem and the parameters not described here.
+    All penalties and all folds are solved together; see `LeakyHockeyStickClassifier` for the
+    problem and the parameters not described here.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
         As in `LeakyHockeyStickClassifier`. An integer `cv` then means folds drawn by row number
         and `random_state`, and all folds and penalties ride in the same passes over the rows.
     n_jobs : int, default=None
-        Threads; None means one.
+        Threads; None means one. Several widths are tried side by side, one a thread, as far as
+        there is memory for their Gram matrices.
     verbose : int, default=0
         Positive: a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
@@ -84,7 +85,8 @@ class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
         What the two selection rules choose.
     path_ : RegularizationPath or list of them
         Intercepts, dual coefficients, objective and duality gap of the refit at every penalty
-        (one path per class when there are more than two).
+        (one path per class when there are more than two). Solved when it is first asked for, or
+        when the model is stored: a search itself needs one penalty.
     classes_, dual_coef_, intercept_, intercept_interval_, coef_, support_, support_vectors_, \
 n_support_, kernel_, objective_, duality_gap_, duality_gaps_, kkt_residual_, kkt_residuals_, \
 n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
@@ -103,7 +105,8 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
     products, at a little more than 2 n² operations for each of some five iterations a column.
     Folds scored by accuracy stop once their answers at held-out rows are certain: the signs of the
     scores, or with several classes which is the largest.
-    Memory: the Gram matrix in double and single precision and n numbers per column.
+    Memory: the Gram matrix in double and single precision and n numbers per column, for every width
+    that is tried at the same time.
 
     References
     ----------

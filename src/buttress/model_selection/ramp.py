@@ -58,7 +58,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         As in `RampClassifier`. An integer `cv` then means folds drawn by row number and
         `random_state`, and `class_noise` is not used.
     n_jobs : int, optional
-        Folds worked on at the same time, in threads.
+        Widths, or folds of one width, worked on at the same time, in threads.
     verbose : int, default=0
         A progress bar on a terminal when positive.
 

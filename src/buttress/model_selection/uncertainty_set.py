@@ -60,7 +60,7 @@ max_iter
         As in `UncertaintySetClassifier`. An integer `cv` then means folds drawn by row number and
         `random_state`, and all folds and radii ride in the same passes over the rows.
     n_jobs : int, default=None
-        Threads for the folds.
+        Threads for widths, or for the folds of one width.
     verbose : int, default=0
         Positive: a progress bar on a terminal.
 

@@ -9,7 +9,7 @@ import pytest
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth import _feature_hessian, _feature_space, _wide_space
 from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
-from buttress.solvers.smooth.geometry import from_gram, Geometry, from_rows
+from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.spectral import solve_problems
 

@@ -276,7 +276,7 @@ def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
     return [share for share in shares if len(share)]
 
 
-def _merged(parts: Sequence[Sequence[Array]], shares: list[IntArray]) -> list[Any]:
+def _merged(parts: Sequence[Sequence[Any]], shares: list[IntArray]) -> list[Any]:
     """Put together arrays of which each part has the rows of its share."""
     merged = []
     total = sum(map(len, shares))
