@@ -39,13 +39,16 @@ _UNDER_WAY = 0.5
 _MANY = 20
 
 
-def small_steps(lambdas: Array) -> tuple[Array, IntArray]:
-    """Decreasing penalties in small steps that include all of `lambdas`, and where they are."""
+def small_steps(lambdas: Array, ratio: float = _LARGEST_RATIO) -> tuple[Array, IntArray]:
+    """Decreasing penalties in small steps that include all of `lambdas`, and where they are.
+
+    `ratio` is the largest step.
+    """
     rungs: list[float] = []
     wanted = np.empty(len(lambdas), dtype=np.int64)
     last = max(1.0, float(lambdas[0]))
     for index, lam in enumerate(lambdas):
-        steps = int(np.ceil(np.log(last / lam) / np.log(_LARGEST_RATIO) - 1e-9))
+        steps = int(np.ceil(np.log(last / lam) / np.log(ratio) - 1e-9))
         if steps > 1 or (not rungs and steps == 1):
             between = last * (lam / last) ** (np.arange(0 if not rungs else 1, steps) / steps)
             rungs.extend(between.tolist())

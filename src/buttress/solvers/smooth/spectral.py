@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,8 +38,14 @@ __all__ = ["NEWTON_FEATURES", "Paths", "polish", "solve_problems"]
 # Newton's method alone up to this many rows in kernel form (measured, benchmarks/path_cv.py).
 _NEWTON_ROWS = 260
 NEWTON_FEATURES = 200
-# Problems times penalties below which columns do not pay.
+# Problems times penalties that are few: whether columns pay is a question of rows and penalties.
 _FEW_COLUMNS = 20
+# Problems times Newton steps times rows from which on they do: one problem of 600 to 2000 rows takes
+# as long either way at 1e-3 to 1e-1, and a third to an eighth of the time at 1e-5.
+_MANY_STEPS = 10_000
+# Largest step from one penalty to the next on the way to a few: as between those of a path that are
+# solved first.
+_LARGEST_STEP = 10.0**0.45
 _NEWTON_ITERATIONS = 100
 # Penalties of a path's piece, at least: it begins with some that lead to its first one.
 _LEAST_PIECE = 40
@@ -94,15 +101,17 @@ def solve_problems(
     """
     require(loss, SmoothLoss, f"method {method!r}")
     lambdas = np.asarray(penalties, dtype=np.float64) / geometry.scale
+    few = len(Y) * len(lambdas) < _FEW_COLUMNS
     if method == "auto":
-        method = _cheaper_method(geometry, loss, len(Y) * len(lambdas))
+        method = _cheaper_method(geometry, loss, len(Y), lambdas)
     if answers is None:
         answers = np.full(len(Y), -1)
     problems = Problems(
         geometry, Y, omega, lambdas, loss, answers, weight, fit_intercept, tol, max_iter
     )
     if method == "batched":
-        paths = batched(problems, n_threads)
+        down = _down_to if few and geometry.kernel_form else batched
+        paths = down(problems, n_threads)
         advance(len(Y))
         return paths
     return _newton_paths(problems, n_threads, advance)
@@ -168,8 +177,28 @@ def polish(
     return newton(NewtonTask(*problem))
 
 
-def _cheaper_method(geometry: Geometry, loss: Any, n_columns: int) -> str:
-    if n_columns < _FEW_COLUMNS or compiled_loss(loss) is None:
+def _down_to(problems: Problems, n_threads: int) -> Paths:
+    """Columns at a few penalties, and at larger ones that lead to them."""
+    ladder, wanted = small_steps(problems.lambdas, _LARGEST_STEP)
+    paths = batched(replace(problems, lambdas=ladder), n_threads)
+    refine, scores = paths.refine, paths.given_scores
+    assert refine is not None
+    assert scores is not None
+    return replace(
+        paths.at(wanted),
+        given_scores=scores[:, wanted],
+        refine=lambda some, index, tol: refine(some, int(wanted[index]), tol),
+    )
+
+
+def _cheaper_method(geometry: Geometry, loss: Any, n_problems: int, lambdas: Array) -> str:
+    if compiled_loss(loss) is None:
         return "newton"
+    n = geometry.matrix.shape[1]
+    if n_problems * len(lambdas) < _FEW_COLUMNS:
+        # Newton's method takes about so many steps of n³ operations each, columns a leading part.
+        steps = 2.0 + 3.0 * max(0.0, float(-np.log10(lambdas[-1])))
+        worth = n > _NEWTON_ROWS and n_problems * steps * n >= _MANY_STEPS
+        return "batched" if worth and geometry.kernel_form else "newton"
     small = _NEWTON_ROWS if geometry.kernel_form else NEWTON_FEATURES
-    return "newton" if geometry.matrix.shape[1] <= small else "batched"
+    return "newton" if n <= small else "batched"
