@@ -40,8 +40,8 @@ _NEWTON_ROWS = 260
 NEWTON_FEATURES = 200
 # Problems times penalties that are few: whether columns pay is a question of rows and penalties.
 _FEW_COLUMNS = 20
-# Problems times Newton steps times rows from which on they do: one problem of 600 to 2000 rows takes
-# as long either way at 1e-3 to 1e-1, and a third to an eighth of the time at 1e-5.
+# Problems times Newton steps times rows from which on they do: one problem of 600 to 2000 rows
+# takes as long either way at 1e-3 to 1e-1, and a third to an eighth of the time at 1e-5.
 _MANY_STEPS = 10_000
 # Largest step from one penalty to the next on the way to a few: as between those of a path that are
 # solved first.
