@@ -175,6 +175,34 @@ def test_all_rows_are_solved_from_the_mean_of_the_folds(copies, from_nowhere):
             np.testing.assert_allclose(f, expected, atol=1e-4 * size)
 
 
+@pytest.mark.parametrize("penalties", [[1e-4], [3.0], [1e-7], [0.1, 1e-3, 1e-6]])
+def test_columns_find_their_way_down_to_a_few_penalties(penalties):
+    K, Y, omega = folds_of(5, n=320)
+    geometry, loss, penalties = from_gram(K), LeakyHockeyStick(), np.array(penalties)
+    exact = solve_problems(geometry, Y, omega, penalties, loss, tol=1e-12, method="newton")
+    paths = solve_problems(geometry, Y, omega, penalties, loss, method="batched", n_threads=2)
+    assert paths.intercept.shape == exact.intercept.shape
+    assert paths.converged.all()
+    for index in range(len(penalties)):
+        expected = decision(exact)[:, index]
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(decision(paths)[:, index], expected, atol=1e-4 * size)
+        for q, found in enumerate(paths.refine(np.arange(5), index, 1e-9)):
+            if found is not None:
+                np.testing.assert_allclose(decision(found)[0, 0], expected[q], atol=1e-6 * size)
+
+
+def test_newton_and_columns_share_single_fits_by_rows_and_penalty():
+    chosen = {}
+    for n in (300, 700):
+        K, Y, omega = folds_of(6, n=n)
+        for penalty in (0.1, 1e-5):
+            whole = Y[4:], omega[4:], np.array([penalty]), LeakyHockeyStick()
+            chosen[n, penalty] = solve_problems(from_gram(K), *whole).method
+    assert chosen.pop((700, 1e-5)) == "batched"
+    assert set(chosen.values()) == {"newton"}
+
+
 def test_refinement_that_falls_short_says_so():
     K, Y, omega = folds_of(3, n=320)
     geometry, loss = from_gram(K), LeakyHockeyStick()
