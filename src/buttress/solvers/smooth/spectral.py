@@ -192,13 +192,12 @@ def _down_to(problems: Problems, n_threads: int) -> Paths:
 
 
 def _cheaper_method(geometry: Geometry, loss: Any, n_problems: int, lambdas: Array) -> str:
-    if compiled_loss(loss) is None:
-        return "newton"
-    n = geometry.matrix.shape[1]
-    if n_problems * len(lambdas) < _FEW_COLUMNS:
+    n, small = geometry.matrix.shape[1], NEWTON_FEATURES
+    many = n_problems * len(lambdas) >= _FEW_COLUMNS
+    if geometry.kernel_form:
+        small = _NEWTON_ROWS
         # Newton's method takes about so many steps of n³ operations each, columns a leading part.
         steps = 2.0 + 3.0 * max(0.0, float(-np.log10(lambdas[-1])))
-        worth = n > _NEWTON_ROWS and n_problems * steps * n >= _MANY_STEPS
-        return "batched" if worth and geometry.kernel_form else "newton"
-    small = _NEWTON_ROWS if geometry.kernel_form else NEWTON_FEATURES
-    return "newton" if n <= small else "batched"
+        many = many or n_problems * steps * n >= _MANY_STEPS
+    worth = many and n > small and compiled_loss(loss) is not None
+    return "batched" if worth else "newton"
