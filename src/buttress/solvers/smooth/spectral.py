@@ -40,9 +40,10 @@ _NEWTON_ROWS = 260
 NEWTON_FEATURES = 200
 # Problems times penalties that are few: whether columns pay is a question of rows and penalties.
 _FEW_COLUMNS = 20
-# Problems times Newton steps times rows from which on they do: one problem of 600 to 2000 rows
-# takes as long either way at 1e-3 to 1e-1, and a third to an eighth of the time at 1e-5.
-_MANY_STEPS = 10_000
+# Problems times Newton steps times n³ from which on they do, half a second of Newton's method.
+# One problem of 2000 rows takes as long either way at 1e-1, and an eighth of the time at 1e-5; but
+# the first use of columns takes five seconds for compiling them.
+_MUCH_WORK = 8e10
 # Largest step from one penalty to the next on the way to a few: as between those of a path that are
 # solved first.
 _LARGEST_STEP = 10.0**0.45
@@ -196,8 +197,8 @@ def _cheaper_method(geometry: Geometry, loss: Any, n_problems: int, lambdas: Arr
     many = n_problems * len(lambdas) >= _FEW_COLUMNS
     if geometry.kernel_form:
         small = _NEWTON_ROWS
-        # Newton's method takes about so many steps of n³ operations each, columns a leading part.
-        steps = 2.0 + 3.0 * max(0.0, float(-np.log10(lambdas[-1])))
-        many = many or n_problems * steps * n >= _MANY_STEPS
+        # about what Newton's method takes, on its way down and at the penalty (1000, 2000 rows)
+        steps = 2.0 + 1.5 * max(0.0, float(-np.log10(lambdas[-1]))) ** 2
+        many = many or n_problems * steps * n**3 >= _MUCH_WORK
     worth = many and n > small and compiled_loss(loss) is not None
     return "batched" if worth else "newton"

@@ -192,14 +192,14 @@ def test_columns_find_their_way_down_to_a_few_penalties(penalties):
                 np.testing.assert_allclose(decision(found)[0, 0], expected[q], atol=1e-6 * size)
 
 
-def test_newton_and_columns_share_single_fits_by_rows_and_penalty():
-    chosen = {}
-    for n in (300, 700):
-        K, Y, omega = folds_of(6, n=n)
-        for penalty in (0.1, 1e-5):
-            whole = Y[4:], omega[4:], np.array([penalty]), LeakyHockeyStick()
-            chosen[n, penalty] = solve_problems(from_gram(K), *whole).method
-    assert chosen.pop((700, 1e-5)) == "batched"
+def test_newton_and_columns_share_single_fits_by_work():
+    K, Y, omega = folds_of(6, n=700)
+    geometry, chosen = from_gram(K), {}
+    for copies, penalty in ((1, 0.1), (1, 1e-5), (19, 0.1), (19, 1e-5)):
+        whole = np.tile(Y[4], (copies, 1)), np.tile(omega[4], (copies, 1))
+        paths = solve_problems(geometry, *whole, np.array([penalty]), LeakyHockeyStick())
+        chosen[copies, penalty] = paths.method
+    assert chosen.pop((19, 1e-5)) == "batched"
     assert set(chosen.values()) == {"newton"}
 
 
