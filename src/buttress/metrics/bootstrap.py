@@ -177,12 +177,11 @@ def _same_rows(first: tuple[Any, ...], second: tuple[Any, ...]) -> int:
             f"first has {_counted(sizes[0])} rows and second {_counted(sizes[1])}: expected the "
             "same rows, at least one, for both classifiers"
         )
-    labels = [np.asarray(side[0]) for side in (first, second)]
-    if len(sizes[0]) > 1 and not np.array_equal(*labels):
-        differing = int(np.sum(labels[0] != labels[1]))
+    labels, others = np.asarray(first[0]), np.asarray(second[0])
+    if len(sizes[0]) > 1 and not np.array_equal(labels, others):
         raise ValueError(
-            f"true labels of first and second differ in {differing} of {len(labels[0])} rows: "
-            "expected the same rows in the same order for both classifiers"
+            f"true labels of first and second differ in {np.sum(labels != others)} of "
+            f"{len(labels)} rows: expected the same rows in the same order for both classifiers"
         )
     return sizes[0][0]
 
