@@ -114,15 +114,15 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
         rows, codes = X[kept.rows], codes[kept.rows]
         forests, held = [], []
         # rows as they are drawn into bags: records apart, or copies together
-        drawn, weight, place = np.arange(len(codes)), kept.weight, kept.place
+        drawn, weight, points = np.arange(len(codes)), kept.weight, kept.place
         if folds is None and differ_like_records(kept, codes):
             drawn = np.repeat(drawn, kept.weight.astype(int))
-            weight, place = np.ones(len(drawn)), np.arange(len(drawn))
+            weight, points = np.ones(len(drawn)), np.arange(len(drawn))
         for kind, leaf in product(_MOST_PER_TREE, _LEAVES):
             forest = self._forest(kind, leaf, len(drawn))
             forest.fit(rows[drawn], codes[drawn], sample_weight=weight)
             if folds is None:
-                proba = self._out_of_bag(forest, rows[drawn], weight, codes[drawn], place)
+                proba = self._out_of_bag(forest, rows[drawn], weight, codes[drawn], points)
                 proba = _mean_by(drawn, proba)
             else:
                 parts = moved_folds(folds, kept.source)

@@ -61,13 +61,13 @@ class LeftOut:
         Rows that are held out together; None: every row alone.
     share : array of shape (n,)
         Which share of its own weight, for a row that stands for several records one of them.
-    places : sequence of arrays
+    shared : sequence of arrays
         Rows that are held out with others, without folds.
     """
 
     folds: Folds | None
     share: Array
-    places: Sequence[IntArray]
+    shared: Sequence[IntArray]
 
 
 class KernelWitness(ClassifierMixin, BaseEstimator):
@@ -171,7 +171,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         if folds is None and differ_like_records(kept, codes):
             out = LeftOut(None, 1.0 / kept.weight, [])
         elif folds is None:
-            out = replace(out, places=shared_places(kept.place))
+            out = replace(out, shared=shared_places(kept.place))
         held, fitted = self._candidates(scaled, targets, kept.weight, out)
         scores = self._average(held, fitted, codes, kept.weight)
         whole = scores[kept.source]
@@ -345,7 +345,7 @@ def _held_out(
             leverage[start : start + step] = basis[start : start + step] ** 2 @ shrink
         leverage = np.minimum(out.share[:, None] * leverage, 1.0 - 1e-10)[:, :, None]
         scores = (fitted - leverage * goal[:, None]) / (1.0 - leverage)
-        for places in out.places:
+        for places in out.shared:
             scores[places] = _without_places(basis, shrink, fitted, goal, places)
     else:
         scores, seen = np.zeros_like(fitted), np.zeros(len(basis))
