@@ -5,11 +5,13 @@ default grid of DoubleRampClassifierCV, for the support vector machines too. Thr
 the same tuned support vector machine: Chow's rule on its calibrated scores, a band of its margin
 whose width minimises the risk on the folds, and a rejector learned on its errors. Ten sets with
 all rules; on 27 more the noise-aware classifier against its rivals, in all and set by set.
+``--apart``: every second of these sets in the order of their names, on splits that no choice was
+made in sight of.
 Finished cells (rules, set, split, share of flips) are kept in results/reject_noise_cells.jsonl,
 and a run that was interrupted goes on where it stopped; ``--fresh`` starts again. Needs
 BUTTRESS_DATA.
 
-    python benchmarks/reject_noise.py [--quick] [--splits N] [--docs] [--fresh]
+    python benchmarks/reject_noise.py [--quick] [--splits N] [--apart] [--docs] [--fresh]
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
 from typing import Any
@@ -75,6 +78,7 @@ MORE_SETS = (
 )
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.4)
 RATES = (0.0, 0.1)
+APART, APART_SPLITS = tuple(sorted(SETS + MORE_SETS)[1::2]), (20, 21, 22)
 PENALTIES = inspect.signature(DoubleRampClassifierCV).parameters["Cs"].default
 SIGMOID, ISOTONIC, BAND = "Chow, sigmoid SVC", "Chow, isotonic SVC", "margin band of the SVC"
 AWARE, TWO_STAGE, RAMP = "NoiseAwareClassifier", "TwoStageRejector on the SVC", "double ramp CV"
@@ -212,10 +216,24 @@ def by_set(found: dict[float, dict[str, list[dict[str, float]]]]) -> list[dict[s
     return rows
 
 
+def apart_rows(found: dict[float, list[dict[str, float]]]) -> list[dict[str, Any]]:
+    """The mean risk of the noise-aware classifier and its rivals at every share of flips."""
+    rows = []
+    for label in (*RIVALS, AWARE):
+        row: dict[str, Any] = {"mean risk": label}
+        for rate, cells in found.items():
+            best = min(mean_risk(cells, rival) for rival in RIVALS)
+            risk = mean_risk(cells, label)
+            row[f"{rate:.0%} flipped"] = f"{risk:.4f} ({risk / best - 1:+.1%})"
+        rows.append(row)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two sets and two more, one split")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--apart", action="store_true", help="splits that no choice was made on")
     parser.add_argument("--fresh", action="store_true", help="forget the cells of earlier runs")
     parser.add_argument("--docs", action="store_true", help="write the documentation's tables")
     given = parser.parse_args()
@@ -224,13 +242,27 @@ def main() -> None:
     warnings.simplefilter("ignore")
     kept = Cells("reject_noise", given.fresh)
 
-    def cells_of(name: str, rate: float, rules: tuple[str, ...]) -> list[dict[str, float]]:
+    def cells_of(
+        name: str, rate: float, rules: tuple[str, ...], seeds: Sequence[int] = range(splits)
+    ) -> list[dict[str, float]]:
         found = []
-        for seed in range(splits):
+        for seed in seeds:
             parts = [kept.get((part, name, seed, rate), cell) for part in rules]
             found.append({key: value for scores in parts for key, value in scores.items()})
         return found
 
+    if given.apart:
+        found = {
+            rate: [
+                scores
+                for name in APART
+                for scores in cells_of(name, rate, ("rivals", "aware"), APART_SPLITS)
+            ]
+            for rate in RATES
+        }
+        settings = {"sets": list(APART), "splits": list(APART_SPLITS)}
+        report("reject_noise_apart", apart_rows(found), docs=given.docs, **settings)
+        return
     seen: dict[float, dict[str, list[dict[str, float]]]] = {}
     for rate in RATES:
         ten = {name: cells_of(name, rate, ("rivals", "aware", "machines")) for name in names}

@@ -155,6 +155,7 @@ def error_rate(y, pred, *, sample_weight=None):
         (([0, 1, 0], [0, 1, 0]), {}, "first has 4 rows and second 3"),
         (([0, 1, 0, 1], [0, 1, 0]), {}, "second 4, 3"),
         (([], []), {}, "second 0"),
+        (([0, 1, 1, 0], [0, 1, 0, 1]), {}, "differ in 2 of 4 rows"),
         (([0, 1, 0, 1], [0, 1, 0, 1]), {"n_resamples": 0}, "n_resamples=0"),
         (([0, 1, 0, 1], [0, 1, 0, 1]), {"n_resamples": 2.5}, "n_resamples=2.5"),
     ],

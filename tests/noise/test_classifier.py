@@ -146,6 +146,7 @@ def test_default_witnesses_and_saved_files(tmp_path):
 def test_leave_one_out_scores_are_those_of_refitted_machines():
     """The closed formula against the machine itself, trained without the row or the fold."""
     from buttress.noise.core import kernel_witness
+    from buttress.noise.core.kernel_witness import LeftOut
 
     X, _, given, _, _ = one_sided(40, 7)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 40)
@@ -164,10 +165,14 @@ def test_leave_one_out_scores_are_those_of_refitted_machines():
         return K[np.ix_(test, train)] @ dual
 
     folds = [(np.setdiff1d(np.arange(40), part), part) for part in np.array_split(np.arange(40), 4)]
-    (got,) = kernel_witness._held_out(basis, shrink, image, targets, scale, folds)
+    (got,) = kernel_witness._held_out(
+        basis, shrink, image, targets, scale, LeftOut(folds, np.ones(40), [])
+    )
     want = np.concatenate([refitted(train, test) for train, test in folds])
     np.testing.assert_allclose(got, want, atol=1e-8)
-    (alone,) = kernel_witness._held_out(basis, shrink, image, targets, scale, None)
+    (alone,) = kernel_witness._held_out(
+        basis, shrink, image, targets, scale, LeftOut(None, np.ones(40), [])
+    )
     want = [refitted(np.delete(np.arange(40), i), [i])[0] for i in range(40)]
     np.testing.assert_allclose(alone, want, atol=1e-7)
 

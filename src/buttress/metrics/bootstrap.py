@@ -116,7 +116,7 @@ def paired_difference(
         score`` and nothing else are evaluated without sorting the rows again.
     first, second : tuples of array-likes
         What the metric takes for each classifier, usually ``(y, pred, score)``, row by row the
-        same rows.
+        same rows. Where there are several arrays the first is the true labels, the same for both.
     confidence : float in (0, 1), default=0.95
     sample_weight : array-like of shape (n,), optional
     n_resamples : int, default=1000
@@ -176,6 +176,12 @@ def _same_rows(first: tuple[Any, ...], second: tuple[Any, ...]) -> int:
         raise ValueError(
             f"first has {_counted(sizes[0])} rows and second {_counted(sizes[1])}: expected the "
             "same rows, at least one, for both classifiers"
+        )
+    labels, others = np.asarray(first[0]), np.asarray(second[0])
+    if len(sizes[0]) > 1 and not np.array_equal(labels, others):
+        raise ValueError(
+            f"true labels of first and second differ in {np.sum(labels != others)} of "
+            f"{len(labels)} rows: expected the same rows in the same order for both classifiers"
         )
     return sizes[0][0]
 

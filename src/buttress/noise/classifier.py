@@ -84,7 +84,9 @@ class NoiseAwareClassifier(
     likelier the more unequal its ends are. Rates and `suspects_` assume noise.
 
     An integer weight equals that many copies of a row: the default witnesses merge equal rows with
-    equal labels, so copies are held out together.
+    equal labels. Equal rows are held out together, as copies of one record, unless their labels
+    differ at least half as often as labels of any two rows do: then they are different records, and
+    every one is held out alone.
 
     References
     ----------

@@ -12,8 +12,8 @@ from buttress._arrays import Array
 from buttress.noise.core._curves import Curves, maximise
 from buttress.noise.core._posterior import LARGEST_RATE, N_DRAWS, systematic
 from buttress.noise.core.estimate import check_weight, encode
-from buttress.noise.core.fitting import ROW_SHARE, curve_design
-from buttress.noise.core.label_noise import LabelNoise, score_table
+from buttress.noise.core.fitting import curve_design
+from buttress.noise.core.label_noise import ROW_SHARE, LabelNoise, score_table
 
 # Overlap may keep the curve away from 0 and 1 by any amount up to the largest rate, alike; rates of
 # wrong labels are a tenth in the mean, Beta(1, 9), because few labels in use are worse. Of 37 sets

@@ -1,7 +1,9 @@
 """Copies of a row as one row of more weight, so that integer weights and copies are the same.
 
-Equal rows with *different* labels stay apart, but are one place, and a place is held out whole: the
-score of a row by machines that saw its twin with the other label speaks against its own label.
+Equal rows with *different* labels stay apart, but are one place. Equal rows are either copies of
+one record, then a place is held out whole, because a machine that saw the copy knows the label; or
+different records of a table with few categories, then each is held out alone, because rows to come
+meet their likes among the training rows too. Labels tell: those of copies agree.
 """
 
 from __future__ import annotations
@@ -13,6 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array, IntArray
+
+# Fewer rows at shared places do not tell records from copies.
+_FEWEST_AT_PLACES = 20
+# Rows of whole weights are written out as records up to so many: forests grow on them.
+_MOST_RECORDS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,43 @@ def distinct_rows(X: Any, codes: IntArray, weight: Array, merge: bool = True) ->
     points = _keys(X[rows], np.zeros(len(rows), dtype=np.intp))
     place = np.unique(points, axis=0, return_inverse=True)[1].ravel()
     return DistinctRows(rows, source, total, place)
+
+
+def differ_like_records(kept: DistinctRows, codes: IntArray) -> bool:
+    """Whether labels of equal rows differ as those of different records do, not of copies.
+
+    Two labels at one place differ with some probability, averaged over the rows at shared places;
+    labels that owe nothing to the place differ with another. Copies have the ratio 0, records
+    whose place says nothing 1: at least one half is asked for, on `_FEWEST_AT_PLACES` rows.
+
+    Parameters
+    ----------
+    kept : DistinctRows
+    codes : array of shape (m,)
+        Labels of the rows that are kept.
+
+    Examples
+    --------
+    >>> X, y = np.repeat(np.arange(10.0), 6)[:, None], np.tile([0, 0, 1], 20)
+    >>> kept = distinct_rows(X, y, np.ones(60))
+    >>> differ_like_records(kept, y[kept.rows])
+    True
+    >>> kept = distinct_rows(X, X[:, 0] > 4, np.ones(60))
+    >>> differ_like_records(kept, (X[kept.rows, 0] > 4).astype(int))
+    False
+    """
+    weight = kept.weight
+    if not np.array_equal(weight, np.round(weight)) or weight.sum() > _MOST_RECORDS:
+        return False
+    counts = np.zeros((int(kept.place.max()) + 1, int(codes.max()) + 1))
+    counts[kept.place, codes] = weight
+    counts = counts[counts.sum(axis=1) > 1]
+    total = counts.sum(axis=1)
+    if total.sum() < _FEWEST_AT_PLACES:
+        return False
+    apart = (total**2 - (counts**2).sum(axis=1)) / (total - 1)
+    shares = counts.sum(axis=0) / total.sum()
+    return bool(apart.sum() >= 0.5 * total.sum() * (1.0 - np.sum(shares**2)) > 0.0)
 
 
 def shared_places(place: IntArray) -> list[IntArray]:

@@ -32,6 +32,7 @@ from buttress.noise.core._posterior import (
 )
 from buttress.noise.core.estimate import check_weight, encode
 from buttress.noise.core.label_noise import (
+    ROW_SHARE,
     LabelNoise,
     LabelNoiseWarning,
     score_features,
@@ -45,10 +46,6 @@ from buttress.noise.core.label_noise import (
 _SUM_PRECISION, _DIFFERENCE_PRECISION, _INTERCEPT_PRECISION = 0.02, 2.0, 0.01
 # Beta prior of the rates. A flat one puts a hundredth more on all rates of the development sets.
 DEFAULT_PRIOR = (1.0, 3.0)
-# Share of a row that every row counts for in the posterior. Scores are no fixed covariates: they
-# share folds and neighbours, and the curve is never quite logistic. With it 90 % intervals cover
-# in 9 of 10 cells of the development sets, with 1 in 7.
-ROW_SHARE = 0.6
 # One rate for all classes is held for five times as likely beforehand as rates that differ. Of
 # twelve development sets, two splits: to pick the likelier kind instead of averaging loses half a
 # percent at 10 % noise and under one-sided noise; odds of three are better under one-sided noise,

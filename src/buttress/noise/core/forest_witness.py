@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from buttress._arrays import Array, IntArray
 from buttress._frames import validate_data
-from buttress.noise.core.copies import distinct_rows
+from buttress.noise.core.copies import differ_like_records, distinct_rows
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
 # Rows a leaf must hold: single rows where labels are clean, more where they are noisy. Chosen on
@@ -113,11 +113,17 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
             raise ValueError("ForestWitness needs rows of two classes, got one class.")
         rows, codes = X[kept.rows], codes[kept.rows]
         forests, held = [], []
+        # rows as they are drawn into bags: records apart, or copies together
+        drawn, weight, points = np.arange(len(codes)), kept.weight, kept.place
+        if folds is None and differ_like_records(kept, codes):
+            drawn = np.repeat(drawn, kept.weight.astype(int))
+            weight, points = np.ones(len(drawn)), np.arange(len(drawn))
         for kind, leaf in product(_MOST_PER_TREE, _LEAVES):
-            forest = self._forest(kind, leaf, len(codes))
-            forest.fit(rows, codes, sample_weight=kept.weight)
+            forest = self._forest(kind, leaf, len(drawn))
+            forest.fit(rows[drawn], codes[drawn], sample_weight=weight)
             if folds is None:
-                proba = self._out_of_bag(forest, rows, kept.weight, codes, kept.place)
+                proba = self._out_of_bag(forest, rows[drawn], weight, codes[drawn], points)
+                proba = _mean_by(drawn, proba)
             else:
                 parts = moved_folds(folds, kept.source)
                 proba = self._out_of_fold(kind, leaf, rows, codes, kept.weight, parts)
@@ -221,6 +227,13 @@ class ForestWitness(ClassifierMixin, BaseEstimator):
             )
             seen[test] += 1
         return np.asarray(votes / seen[:, None])
+
+
+def _mean_by(rows: IntArray, values: Array) -> Array:
+    """Mean of the values of every row, which may be there several times."""
+    total = np.zeros((int(rows[-1]) + 1, values.shape[1]))
+    np.add.at(total, rows, values)
+    return np.asarray(total / np.bincount(rows)[:, None])
 
 
 def _centred(proba: Array) -> Array:

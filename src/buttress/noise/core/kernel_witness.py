@@ -7,7 +7,7 @@ penalty; one matrix serves all folds, repeats and penalties.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import validate_data
 from buttress._progress import progress
 from buttress._threads import in_threads, own_threads, workers
-from buttress.noise.core.copies import distinct_rows, shared_places
+from buttress.noise.core.copies import differ_like_records, distinct_rows, shared_places
 from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
 
 # Widths, as factors of 1 / (number of features x variance), and penalties. Chosen on the six
@@ -49,6 +49,25 @@ class _Width:
     basis: Array
     spectrum: Array
     to_dual: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """What a row's score must not know of.
+
+    Attributes
+    ----------
+    folds : list of index pairs or None
+        Rows that are held out together; None: every row alone.
+    share : array of shape (n,)
+        Which share of its own weight, for a row that stands for several records one of them.
+    shared : sequence of arrays
+        Rows that are held out with others, without folds.
+    """
+
+    folds: Folds | None
+    share: Array
+    shared: Sequence[IntArray]
 
 
 class KernelWitness(ClassifierMixin, BaseEstimator):
@@ -81,10 +100,10 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
     Every candidate minimises ``sum_i w_i (t_i - f(x_i))^2 + penalty ||f||^2`` with targets ±1 and
     kernel ``1 + exp(-gamma ||x - z||^2)`` on standardised features. With the hat matrix H the score
     of row i by a machine trained without it is ``(f_i - H_ii t_i) / (1 - H_ii)``; without a fold B
-    it is ``t_B - (I - H_BB)^-1 (t_B - f_B)``. Equal rows with different labels are such a fold: the
-    machines that saw one of them would speak against the other's label. Candidates within one
-    standard error of the best accuracy of these scores are averaged, each divided by the standard
-    deviation of its scores.
+    it is ``t_B - (I - H_BB)^-1 (t_B - f_B)``. Equal rows are such a fold, unless their labels
+    differ as those of different records do: of a row that stands for w records one is left out, and
+    H_ii / w takes the place of H_ii. Candidates within one standard error of the best accuracy of
+    these scores are averaged, each divided by the standard deviation of its scores.
 
     Examples
     --------
@@ -148,8 +167,12 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         self.centers_ = self._chosen_centers(scaled)
         if folds is not None:
             folds = moved_folds(folds, kept.source)
-        shared = shared_places(kept.place) if folds is None else []
-        held, fitted = self._candidates(scaled, targets, kept.weight, folds, shared)
+        out = LeftOut(folds, np.ones(len(codes)), [])
+        if folds is None and differ_like_records(kept, codes):
+            out = LeftOut(None, 1.0 / kept.weight, [])
+        elif folds is None:
+            out = replace(out, shared=shared_places(kept.place))
+        held, fitted = self._candidates(scaled, targets, kept.weight, out)
         scores = self._average(held, fitted, codes, kept.weight)
         whole = scores[kept.source]
         absent = np.flatnonzero(kept.source < 0)
@@ -213,8 +236,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         rows: Any,
         targets: Array,
         weight: Array,
-        folds: Folds | None,
-        shared: Sequence[IntArray],
+        out: LeftOut,
     ) -> tuple[Array, list[tuple[float, Array]]]:
         """Held-out scores (candidate, row, column) and the coefficients of every candidate."""
         scale = np.sqrt(weight)
@@ -228,7 +250,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
                 width = self._width(rows, factor / (rows.shape[1] * spread), scale)
                 image = width.basis.T @ (scale[:, None] * targets)
                 shrink = width.spectrum[:, None] / (width.spectrum[:, None] + _PENALTIES)
-                held = _held_out(width.basis, shrink, image, targets, scale, folds, shared)
+                held = _held_out(width.basis, shrink, image, targets, scale, out)
                 duals = [
                     (width.gamma, width.to_dual @ (image / (width.spectrum + penalty)[:, None]))
                     for penalty in _PENALTIES
@@ -309,26 +331,25 @@ def _held_out(
     image: Array,
     targets: Array,
     scale: Array,
-    folds: Folds | None,
-    shared: Sequence[IntArray] = (),
+    out: LeftOut,
 ) -> list[Array]:
     """Scores of rows by machines trained without them, one table for every column of `shrink`."""
     n_penalties, columns = shrink.shape[1], targets.shape[1]
     goal = scale[:, None] * targets
     weights = (shrink[:, :, None] * image[:, None, :]).reshape(len(image), -1)
     fitted = (basis @ weights).reshape(len(basis), n_penalties, columns)
-    if folds is None:
+    if out.folds is None:
         leverage = np.empty((len(basis), n_penalties))
         step = max(1, _BLOCK_ENTRIES // len(shrink))
         for start in range(0, len(basis), step):
             leverage[start : start + step] = basis[start : start + step] ** 2 @ shrink
-        leverage = np.minimum(leverage, 1.0 - 1e-10)[:, :, None]
+        leverage = np.minimum(out.share[:, None] * leverage, 1.0 - 1e-10)[:, :, None]
         scores = (fitted - leverage * goal[:, None]) / (1.0 - leverage)
-        for places in shared:
+        for places in out.shared:
             scores[places] = _without_places(basis, shrink, fitted, goal, places)
     else:
         scores, seen = np.zeros_like(fitted), np.zeros(len(basis))
-        for _, test in folds:
+        for _, test in out.folds:
             part = basis[test]
             for k in range(n_penalties):
                 hat = (part * shrink[:, k]) @ part.T

@@ -13,6 +13,10 @@ from buttress._arrays import Array, IntArray
 from buttress.noise.core._curves import class_probabilities, true_class_posterior
 from buttress.noise.core.estimate import Estimate, check_weight, encode
 
+# Share of a row that every row counts for in the posterior. Scores are no fixed covariates: they
+# share folds and neighbours, and the curve is never quite logistic. With it 90 % intervals cover
+# in 9 of 10 cells of the development sets, with 1 in 7.
+ROW_SHARE = 0.6
 # Numbers per block when rows are judged under all draws (64 MB).
 _BLOCK_ENTRIES = 8_000_000
 
@@ -148,7 +152,8 @@ class LabelNoise:
     def wrong_counts(self, scores: Any, y: Any, sample_weight: Any = None) -> Array:
         """Expected number of wrong labels under every draw, with the scatter of labels added.
 
-        Their spread is what is not known about the number.
+        Their spread is what is not known about the number. Labels scatter like those of
+        `ROW_SHARE` times as many rows, as in the posterior.
         """
         codes = encode(y, self.classes)
         weight = check_weight(sample_weight, len(codes))
@@ -162,7 +167,7 @@ class LabelNoise:
             mean += wrong @ weight[rows]
             variance += (wrong * (1.0 - wrong)) @ weight[rows] ** 2
         noise = np.random.default_rng(0).standard_normal(len(mean))
-        return np.clip(mean + np.sqrt(variance) * noise, 0.0, weight.sum())
+        return np.clip(mean + np.sqrt(variance / ROW_SHARE) * noise, 0.0, weight.sum())
 
     def false_shares(self, scores: Any, y: Any) -> tuple[Array, Array]:
         """Share of correct labels among the first k of these rows, for every k.
