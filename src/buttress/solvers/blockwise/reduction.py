@@ -261,7 +261,7 @@ class ColumnSolver:
             return begin, 0
         passes = 0
         if sampled:
-            self.small = small = small.in_coordinates(small.source.dtype)
+            self.small = small = small.in_coordinates(small.source.dtype, for_a_start=not whole)
         self.offsets = sample_offsets(self.small)
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
