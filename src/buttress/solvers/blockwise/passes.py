@@ -6,7 +6,6 @@ through its block in tiles that stay in the processor's cache.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import workspace
 from buttress.blocks.base import Block
 from buttress.kernels.approximate import FeatureMap
 from buttress.solvers.blockwise._tile_loop import TileLoop
@@ -23,18 +23,6 @@ from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
 # Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
 # are mapped already need no such care, only few calls.
 _TILE_BYTES, _MAPPED_TILE_BYTES = 2_000_000, 8_000_000
-
-_local = threading.local()
-
-
-def workspace(name: str, shape: tuple[int, int], dtype: Any) -> Array:
-    """A matrix of this thread's own that is used again, so that no memory is mapped anew."""
-    spaces = _local.__dict__.setdefault("spaces", {})
-    size = shape[0] * shape[1]
-    space = spaces.get((name, np.dtype(dtype)))
-    if space is None or space.size < size:
-        space = spaces[name, np.dtype(dtype)] = np.empty(size, dtype=dtype)
-    return np.asarray(space[:size].reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
