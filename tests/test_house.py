@@ -57,11 +57,6 @@ VAGUE_NAMES = {
     "tables": 20,
     "theory": 2,
 }
-# Rooms whose page is shorter than three lines.
-SHORT_PAGES = {
-    "classifiers", "model_selection", "noise", "noise/core", "persistence", "report", "review",
-    "serve", "solvers/boxqp",
-}  # fmt: skip
 # Tests that look into a room other than their own.
 STRANGERS = {
     "cli/test_bad_command_lines.py: persistence",
@@ -157,14 +152,36 @@ def test_variables_say_what_they_hold() -> None:
     assert not more, f"variables called {sorted(VAGUE)}, by room: {more}"
 
 
+def index_pages() -> Iterator[tuple[str, str]]:
+    """The page of every package, by its folder."""
+    for file, tree in trees().items():
+        if Path(file).name == "__init__.py":
+            yield Path(file).parent.as_posix(), ast.get_docstring(tree) or ""
+
+
 def test_every_package_is_an_index() -> None:
     short = {
-        Path(file).parent.as_posix()
-        for file, tree in trees().items()
-        if Path(file).name == "__init__.py"
-        and len([line for line in (ast.get_docstring(tree) or "").splitlines() if line]) < 3
+        folder
+        for folder, page in index_pages()
+        if len([line for line in page.splitlines() if line]) < 3
     }
-    assert short <= SHORT_PAGES, "say what lives here and what a newcomer may touch"
+    assert not short, "say what lives here and what a newcomer may touch"
+
+
+@pytest.mark.parametrize(("folder", "page"), [*index_pages()], ids=[f for f, _ in index_pages()])
+def test_an_index_names_what_is_there(folder: str, page: str) -> None:
+    """What a page puts in single backticks is a module of the package, or a name in one."""
+    modules = [tree for file, tree in trees().items() if file.startswith(f"{folder}/")]
+    if folder == ".":
+        modules = list(trees().values())
+    known = {path.stem for path in (ROOT / folder).iterdir()}
+    for tree in modules:
+        known |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        known |= {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        }
+    named = set(re.findall(r"(?<!`)`(\w+)`(?!`)", page))
+    assert named <= known, f"{folder}: {sorted(named - known)}"
 
 
 def test_one_module_limits_threads() -> None:
