@@ -194,6 +194,16 @@ def test_one_module_limits_threads() -> None:
     assert importing == {"_threads.py"}
 
 
+def test_one_module_makes_threads() -> None:
+    making = {
+        file
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ThreadPoolExecutor")
+    }
+    assert making == {"_threads.py"}
+
+
 def test_tests_look_into_no_room_but_their_own() -> None:
     private = re.compile(r"^\s*from buttress\.([\w.]+?)(?:\._\w+ import| import \(?_\w+)", re.M)
     strangers = set()

@@ -184,7 +184,7 @@ def results_in_order(
         for call in calls:
             yield call()
         return
-    with one_blas_thread(), ThreadPoolExecutor(max_workers=count) as pool:
+    with one_blas_thread(), thread_pool(count) as pool:
         remaining = iter(calls)
         # Few results wait at a time, whatever the number of calls.
         ahead = deque(pool.submit(call) for call in islice(remaining, 2 * count))
@@ -192,6 +192,18 @@ def results_in_order(
             result = ahead.popleft().result()
             ahead.extend(pool.submit(call) for call in islice(remaining, 1))
             yield result
+
+
+def thread_pool(count: int, name: str = "buttress") -> ThreadPoolExecutor:
+    """Threads that the caller keeps, and ends: all pools of the package are made here.
+
+    Examples
+    --------
+    >>> with thread_pool(2) as pool:
+    ...     pool.submit(abs, -1).result()
+    1
+    """
+    return ThreadPoolExecutor(count, thread_name_prefix=name)
 
 
 def workspace(name: str, shape: tuple[int, int], dtype: Any) -> Array:
@@ -219,6 +231,6 @@ def _pool(count: int) -> ThreadPoolExecutor:
     pool = _pools.get(process)
     if pool is None:
         _pools.clear()
-        pool = ThreadPoolExecutor(max(count, os.cpu_count() or 1), "buttress")
+        pool = thread_pool(max(count, os.cpu_count() or 1))
         _pools[process] = pool
     return pool
