@@ -97,9 +97,11 @@ def function_lines() -> Iterator[tuple[str, int]]:
 
 
 def file_lines() -> Iterator[tuple[str, int]]:
-    """The lines of every file."""
-    for file in trees():
-        yield file, len((ROOT / file).read_text(encoding="utf-8").splitlines())
+    """The lines of every file, tests and benchmarks too."""
+    for folder in (ROOT, TESTS, TESTS.parent / "benchmarks"):
+        for path in sorted(folder.rglob("*.py")):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            yield f"{folder.name}/{path.relative_to(folder).as_posix()}", len(lines)
 
 
 def arguments() -> Iterator[tuple[str, int]]:
