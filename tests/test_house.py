@@ -40,7 +40,6 @@ VAGUE = {
 # How many variables of every room have such a name; rooms that are not listed have none.
 VAGUE_NAMES = {
     ".": 13,
-    "classifiers": 50,
     "cli": 24,
     "metrics": 10,
     "model_selection": 50,
@@ -49,7 +48,6 @@ VAGUE_NAMES = {
     "report": 15,
     "review": 28,
     "serve": 27,
-    "solvers/blockwise": 52,
     "solvers/boxqp": 4,
     "solvers/hinge": 32,
     "solvers/sets": 17,

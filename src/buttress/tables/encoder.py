@@ -113,6 +113,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         missing: str = "error",
         new_categories: str = "error",
         extra_columns: str = "error",

@@ -136,10 +136,10 @@ class Objective:
             rotation=vectors if self.rotation is None else self.rotation @ vectors,
         )
 
-    def only(self, part: Any) -> Objective:
+    def only(self, chosen: Any) -> Objective:
         """The problem of some columns."""
-        linear = None if self.linear is None else self.linear[:, part]
-        return replace(self, columns=self.columns[part], linear=linear)
+        linear = None if self.linear is None else self.linear[:, chosen]
+        return replace(self, columns=self.columns[chosen], linear=linear)
 
     def with_linear(self, linear: Array | None) -> Objective:
         """The problem with another linear term, in the coordinates of the feature map."""
