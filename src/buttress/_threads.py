@@ -140,16 +140,16 @@ def in_threads(
     if helpers < 1:
         return [function(item) for item in items]
     waiting = deque(enumerate(items))
-    found: list[Any] = [None] * len(items)
+    results: list[Any] = [None] * len(items)
 
     def work() -> None:
         try:
             while waiting:
                 try:
-                    place, item = waiting.popleft()
+                    position, item = waiting.popleft()
                 except IndexError:  # another thread was faster
                     return
-                found[place] = function(item)
+                results[position] = function(item)
         except BaseException:
             waiting.clear()  # nobody begins what nobody will read
             raise
@@ -161,12 +161,12 @@ def in_threads(
     finally:
         # A helper that has not begun has nothing left to do, and may never begin where all of
         # the pool's threads wait in a place like this one.
-        begun = [other for other in others if not other.cancel()]
-        failures = [other.exception() for other in begun]
+        begun = [helper for helper in others if not helper.cancel()]
+        failures = [helper.exception() for helper in begun]
     for failure in failures:
         if failure is not None:
             raise failure
-    return found
+    return results
 
 
 def results_in_order(

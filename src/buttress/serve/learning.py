@@ -183,8 +183,8 @@ class LearnLog:
 
     def checkpoints(self) -> list[tuple[int, Path]]:
         """The checkpoints that exist, newest first."""
-        found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("state-*.ckpt")]
-        return sorted(found, reverse=True)
+        states = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("state-*.ckpt")]
+        return sorted(states, reverse=True)
 
     def close(self) -> None:
         """Close the log."""
