@@ -178,6 +178,7 @@ SHARED = {
     "cv": 5,
     "degree": 3,
     "gamma": "scale",
+    "gammas": None,
     "kernel": "rbf",
     "kernel_params": None,
     "max_iter": 1000,

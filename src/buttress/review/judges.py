@@ -38,7 +38,7 @@ def make_witness(name: str, seed: int = 0) -> Any:
         import buttress
 
         return (
-            buttress.RampClassifierCV(random_state=seed)
+            buttress.RampClassifierCV(gammas="auto", random_state=seed)
             if name == "ramp"
             else buttress.LeakyHockeyStickClassifierCV()
         )
