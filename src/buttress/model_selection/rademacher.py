@@ -27,8 +27,8 @@ from buttress.losses import GeneralizedRamp
 from buttress.model_selection._results import widths_to_try
 from buttress.theory import RademacherCurve, rademacher_penalty
 
-# Points of a penalty curve. On 150 rows of eight IDA sets the choice is that of 32 points, in 0.4 of
-# the time; with 4 points it is another one on two of them.
+# Points of a penalty curve. On 150 rows of eight IDA sets the choice is that of 32 points, in 0.4
+# of the time; with 4 points it is another one on two of them.
 _CURVE_POINTS = 8
 
 

@@ -31,8 +31,8 @@ from buttress.model_selection._search import SearchMixin
 from buttress.solvers.sets.distance import distance_path
 
 # The scores, not the solutions, are compared: a held-out sign needs no more digits. On 300 rows of
-# eleven IDA sets none of 1100 fold scores differs from those of 1e-8, in 0.55 of the time; with 1e-3
-# six do.
+# eleven IDA sets none of 1100 fold scores differs from those of 1e-8, in 0.55 of the time; with
+# 1e-3 six do.
 _SCORE_PRECISION = 1e-4
 # The grid of an integer `radii`: scores of this size at its ends.
 _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
