@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress._threads import in_threads, one_blas_thread, thread_pool
+from buttress._threads import in_threads, one_blas_thread
 from buttress.solvers.smooth.columns._table import Follow, Table, solved_first
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import straight_up_to_one
@@ -24,7 +25,7 @@ def batched(problems: Problems, n_threads: int) -> Paths:
     those that do not converge there either are left to Newton's method.
     """
     solver: KernelColumns | FeatureColumns
-    with thread_pool(n_threads) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         if problems.geometry.kernel_form:
             kept = solved_first(problems.lambdas)
             solver = KernelColumns(problems, kept, n_threads, pool)
@@ -103,7 +104,7 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         start = np.array([paths.coefs[q][index] for q in chosen]), paths.intercept[chosen, index]
         which, count = chosen * paths.intercept.shape[1] + index, len(chosen)
         signs_only = np.zeros(count, dtype=bool)
-        with thread_pool(solver.n_threads) as pool:
+        with ThreadPoolExecutor(solver.n_threads) as pool:
             found = solver.refine(which, start, np.full(count, tol), signs_only, pool)
         refined: dict[int, Paths] = {}
         for k, q in enumerate(chosen.tolist()):
