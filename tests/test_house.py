@@ -40,17 +40,19 @@ VAGUE = {
 # How many variables of every room have such a name; rooms that are not listed have none.
 VAGUE_NAMES = {
     ".": 3,
+    "classifiers": 2,
     "cli": 20,
     "metrics": 2,
-    "model_selection": 12,
+    "model_selection": 13,
     "noise": 34,
     "persistence": 13,
+    "report": 1,
     "review": 5,
     "serve": 1,
     "solvers/hinge": 11,
-    "solvers/sets": 6,
-    "solvers/smooth": 52,
-    "tables": 7,
+    "solvers/sets": 13,
+    "solvers/smooth": 56,
+    "tables": 8,
 }
 # Tests that look into a room other than their own.
 STRANGERS = {
