@@ -18,9 +18,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController, threadpool_limits
-
-from buttress._arrays import Array
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -206,7 +205,7 @@ def thread_pool(count: int, name: str = "buttress") -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, thread_name_prefix=name)
 
 
-def workspace(name: str, shape: tuple[int, int], dtype: Any) -> Array:
+def workspace(name: str, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
     """A matrix of this thread's own that is used again, so that no memory is mapped anew.
 
     Whoever asks under the same name gets the same memory.
