@@ -219,9 +219,11 @@ def selector(quick: bool) -> list[dict]:
 
 def candidates() -> dict:
     return {
-        "penalty": RademacherSelector(Cs=PENALTIES, random_state=0),
-        "half penalty": RademacherSelector(Cs=PENALTIES, penalty_weight=0.5, random_state=0),
-        "folds": RampClassifierCV(Cs=PENALTIES, ss=(-1.0,)),
+        "penalty": RademacherSelector(Cs=PENALTIES, gammas="auto", random_state=0),
+        "half penalty": RademacherSelector(
+            Cs=PENALTIES, gammas="auto", penalty_weight=0.5, random_state=0
+        ),
+        "folds": RampClassifierCV(Cs=PENALTIES, ss=(-1.0,), gammas="auto"),
     }
 
 

@@ -77,7 +77,7 @@ def cell(name: str, seed: int, rate: float) -> dict[str, float]:
     for label, one in (
         (CHOW, ChowRejector(model, costs=COSTS)),
         (AWARE, ChowRejector(NoiseAwareClassifier(random_state=seed), costs=COSTS)),
-        (RAMP, DoubleRampClassifierCV(costs=COSTS, tol=1e-4)),
+        (RAMP, DoubleRampClassifierCV(costs=COSTS, gammas="auto", tol=1e-4)),
         (DOUBLE, tuned(DoubleHingeClassifier(costs=COSTS, tol=1e-4))),
         (GENERALIZED, tuned(GeneralizedHingeClassifier(costs=COSTS, tol=1e-4))),
     ):

@@ -37,7 +37,7 @@ for ax, s, name in zip(axes, (-np.inf, -1.0), ("hinge", "ramp, s = -1"), strict=
 # Which labels are wrong? Every row is judged by models that were not trained on it. The list is
 # cut where the expected share of false alarms reaches ``fdr``.
 
-model = RampClassifierCV(Cs=[1.0, 10.0], random_state=0).fit(X, y)
+model = RampClassifierCV(Cs=[1.0, 10.0], gammas="auto", random_state=0).fit(X, y)
 found = model.suspects(X, y, fdr=0.1)
 print(f"labels wrong in truth    {wrong.mean():.3f}")
 print(f"estimated noise rate     {found.noise_rate:.3f}")

@@ -35,7 +35,7 @@ fig.tight_layout()
 # The selector adds half the penalty of the ball each candidate lies in to its training loss
 # and takes the smallest sum: one fit per candidate, no folds.
 
-model = RademacherSelector(n_draws=6, random_state=0).fit(sample.X, sample.y)
+model = RademacherSelector(gammas="auto", n_draws=6, random_state=0).fit(sample.X, sample.y)
 for params, risk, penalty in zip(
     model.results_["params"], model.results_["risk"], model.results_["penalty"], strict=True
 ):

@@ -172,6 +172,32 @@ def test_searches_share_the_keys_of_their_results(name):
     assert keys == {"params", "mean_test_score", "std_test_score", "rank_test_score"} | splits
 
 
+# What parameters of one name are unless given; all of them are given by name.
+SHARED = {
+    "coef0": 0.0,
+    "cv": 5,
+    "degree": 3,
+    "gamma": "scale",
+    "gammas": None,
+    "kernel": "rbf",
+    "kernel_params": None,
+    "max_iter": 1000,
+    "memory_limit": None,
+    "n_jobs": None,
+    "random_state": None,
+}
+
+
+@pytest.mark.parametrize("name", [*NAMES, "LabelAudit"])
+def test_shared_parameters_are_given_by_name_and_begin_alike(name):
+    signature = inspect.signature(getattr(buttress, name)).parameters
+    by_position = [p for p in signature if signature[p].kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert len(by_position) <= 3
+    assert not SHARED.keys() & set(by_position)
+    given = {p: signature[p].default for p in SHARED.keys() & signature.keys()}
+    assert given == {p: SHARED[p] for p in given}
+
+
 # Values that compare, convert or unpack in ways of their own.
 ODD = [pd.NA, np.array([1.0, 2.0]), object(), {}, [1, "a"], b"x", 2 + 1j, 10**400, float("nan")]
 # Parameters that are objects or collections, or that the wrapped classifier judges.

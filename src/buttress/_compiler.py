@@ -158,7 +158,7 @@ def _check_that_none_is_owned(state: Any, returned: Any) -> None:  # pragma: no 
 
 def _holds_arrays(kind: Any) -> bool:  # pragma: no cover (runs while compiling)
     if isinstance(kind, types.BaseTuple):
-        return any(_holds_arrays(part) for part in kind.types)
+        return any(_holds_arrays(member) for member in kind.types)
     return isinstance(kind, types.Array)
 
 

@@ -276,9 +276,9 @@ def refuse_clashes(
                 raise FileClash(f"{option} {path}: is a file of the input {read}")
     options = list(written)
     for position, option in enumerate(options):
-        for other in options[:position]:
-            if same_file(written[option], written[other]):
-                raise FileClash(f"{option} {written[option]}: is the same file as {other}")
+        for earlier in options[:position]:
+            if same_file(written[option], written[earlier]):
+                raise FileClash(f"{option} {written[option]}: is the same file as {earlier}")
 
 
 def same_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:

@@ -37,8 +37,8 @@ _IMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n#]*)", re.M
 
 def _file_of(root: Path, name: str) -> Path | None:
     """The file of a module of the package whose folder is `root`."""
-    place = root.joinpath(*name.split(".")[1:])
-    for file in (place.with_suffix(".py"), place / "__init__.py"):
+    module_path = root.joinpath(*name.split(".")[1:])
+    for file in (module_path.with_suffix(".py"), module_path / "__init__.py"):
         if file.is_file():
             return file
     return None
@@ -48,10 +48,10 @@ def _file_of(root: Path, name: str) -> Path | None:
 def _facts(file: Path) -> tuple[str, tuple[str, ...]]:
     """A digest of a file, and the modules that it may import."""
     text = file.read_text(encoding="utf-8")
-    found: list[str] = []
+    imported: list[str] = []
     for module, names in _IMPORT.findall(text):
-        found += [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
-    return hashlib.sha256(text.encode()).hexdigest(), tuple(found)
+        imported += [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
+    return hashlib.sha256(text.encode()).hexdigest(), tuple(imported)
 
 
 @functools.cache

@@ -33,7 +33,7 @@ def attach(
     ['LeakyHockeyStick']
     """
 
-    classes = {name: place for name, place in home.items() if name[0].isupper()}
+    classes = {name: module for name, module in home.items() if name[0].isupper()}
     _in_files[package] = classes | dict(saved or {})
 
     def get(name: str) -> Any:

@@ -17,6 +17,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
@@ -137,16 +139,16 @@ def in_threads(
     if helpers < 1:
         return [function(item) for item in items]
     waiting = deque(enumerate(items))
-    found: list[Any] = [None] * len(items)
+    results: list[Any] = [None] * len(items)
 
     def work() -> None:
         try:
             while waiting:
                 try:
-                    place, item = waiting.popleft()
+                    position, item = waiting.popleft()
                 except IndexError:  # another thread was faster
                     return
-                found[place] = function(item)
+                results[position] = function(item)
         except BaseException:
             waiting.clear()  # nobody begins what nobody will read
             raise
@@ -158,12 +160,12 @@ def in_threads(
     finally:
         # A helper that has not begun has nothing left to do, and may never begin where all of
         # the pool's threads wait in a place like this one.
-        begun = [other for other in others if not other.cancel()]
-        failures = [other.exception() for other in begun]
+        begun = [helper for helper in others if not helper.cancel()]
+        failures = [helper.exception() for helper in begun]
     for failure in failures:
         if failure is not None:
             raise failure
-    return found
+    return results
 
 
 def results_in_order(
@@ -181,7 +183,7 @@ def results_in_order(
         for call in calls:
             yield call()
         return
-    with one_blas_thread(), ThreadPoolExecutor(max_workers=count) as pool:
+    with one_blas_thread(), thread_pool(count) as pool:
         remaining = iter(calls)
         # Few results wait at a time, whatever the number of calls.
         ahead = deque(pool.submit(call) for call in islice(remaining, 2 * count))
@@ -191,12 +193,43 @@ def results_in_order(
             yield result
 
 
+def thread_pool(count: int, name: str = "buttress") -> ThreadPoolExecutor:
+    """Threads that the caller keeps, and ends: all pools of the package are made here.
+
+    Examples
+    --------
+    >>> with thread_pool(2) as pool:
+    ...     pool.submit(abs, -1).result()
+    1
+    """
+    return ThreadPoolExecutor(count, thread_name_prefix=name)
+
+
+def workspace(name: str, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+    """A matrix of this thread's own that is used again, so that no memory is mapped anew.
+
+    Whoever asks under the same name gets the same memory.
+
+    Examples
+    --------
+    >>> workspace("an example", (2, 3), float).shape
+    (2, 3)
+    """
+    spaces = _local.__dict__.setdefault("spaces", {})
+    size = shape[0] * shape[1]
+    space = spaces.get((name, np.dtype(dtype)))
+    if space is None or space.size < size:
+        # more than asked for, so that what grows asks rarely; untouched memory costs nothing
+        space = spaces[name, np.dtype(dtype)] = np.empty(size + size // 2, dtype=dtype)
+    return np.asarray(space[:size].reshape(shape))
+
+
 def _pool(count: int) -> ThreadPoolExecutor:
     # Threads do not survive a fork: every process makes its own pool.
     process = os.getpid()
     pool = _pools.get(process)
     if pool is None:
         _pools.clear()
-        pool = ThreadPoolExecutor(max(count, os.cpu_count() or 1), "buttress")
+        pool = thread_pool(max(count, os.cpu_count() or 1))
         _pools[process] = pool
     return pool

@@ -124,7 +124,7 @@ def test_kernels_without_width_and_automatic_widths():
     linear = RampClassifierCV(Cs=1.0, ss=-1.0, kernel="linear", cv=3).fit(X, y)
     assert linear.gamma_ is None
     assert len(linear.cv_results_["params"]) == 1
-    automatic = RampClassifierCV(Cs=[1.0], ss=[-1.0], cv=3).fit(X, y)
+    automatic = RampClassifierCV(Cs=[1.0], ss=[-1.0], gammas="auto", cv=3).fit(X, y)
     widths = [p["gamma"] for p in automatic.cv_results_["params"]]
     np.testing.assert_allclose(np.array(widths) / widths[0], [1, 4, 16])
 

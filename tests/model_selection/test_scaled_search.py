@@ -95,9 +95,8 @@ def test_double_ramp_search(scoring: str) -> None:
 
 def test_double_ramp_search_with_automatic_widths_and_three_classes() -> None:
     rows, labels = load_iris(return_X_y=True)
-    model = DoubleRampClassifierCV(Cs=[1.0], cv=3, approximation="nystroem", n_components=30).fit(
-        rows, labels
-    )
+    options = {"gammas": "auto", "approximation": "nystroem", "n_components": 30}
+    model = DoubleRampClassifierCV(Cs=[1.0], cv=3, **options).fit(rows, labels)
     assert len(model.cv_results_["params"]) == 3
     assert model.score(rows, labels) > 0.9
     with pytest.raises(ValueError, match=r"target_coverage=0\.9 needs the exact kernel"):

@@ -1,4 +1,11 @@
-"""What users import: one estimator per file, one shared base."""
+"""What users import: one estimator per file, all on the base in `base`.
+
+`approximation` and `row_strategies` decide how an estimator meets its rows (an exact kernel in
+memory, or mapped rows in blocks), `reject` is the interface of classifiers that may give no
+answer, `wrapping` that of classifiers around another one; `online` has the learners of streams. A
+newcomer adds an estimator in a file of its own and its name below. Others import the names below
+and the modules without an underscore; those with one are private to this room.
+"""
 
 from buttress._lazy import attach
 from buttress.classifiers import online

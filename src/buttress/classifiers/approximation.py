@@ -22,6 +22,7 @@ from buttress.blocks.sources import Changed, ClassFactors, as_blocks, is_blocks,
 from buttress.classifiers._approximation_blocks import by_blocks
 from buttress.classifiers._approximation_memory import memory_limit_bytes
 from buttress.classifiers.base import fitted_afresh
+from buttress.classifiers.kernel_source import kernel_of
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.classifiers.row_strategies import (
     ExactRows,
@@ -30,7 +31,7 @@ from buttress.classifiers.row_strategies import (
     TrainingScores,
 )
 from buttress.classifiers.training import TrainingSet, with_class_weight
-from buttress.kernels import Kernel, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, resolve_gamma
 from buttress.kernels.approximate import (
     FeatureMap,
     FourierMap,
@@ -199,14 +200,8 @@ class ApproximationMixin:
     def _scaled_similarity(self, fit: ScaledFit, gamma: Any = None) -> Kernel:
         """The kernel with its width fixed from all rows."""
         dense = fit.data is None or not sparse.issparse(fit.data.X)
-        return make_kernel(
-            self.kernel,
-            gamma=self._scaled_width(fit, gamma),
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            center=fit.summary.mean if dense else None,
-        )
+        center = fit.summary.mean if dense else None
+        return kernel_of(self, self._scaled_width(fit, gamma), center)
 
     def _scaled_kernel(self, fit: ScaledFit, gamma: Any = None) -> ScaledKernel:
         """Fix the kernel's width, choose landmarks or draw frequencies."""

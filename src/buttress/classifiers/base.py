@@ -19,10 +19,10 @@ from buttress._documented import DocumentedMixin
 from buttress._frames import validate_data
 from buttress._user_warnings import warn_user
 from buttress.classifiers.array_api import foreign_labels, foreign_scores, namespace_of
-from buttress.classifiers.kernel_source import check_finite
+from buttress.classifiers.kernel_source import check_finite, kernel_of
 from buttress.classifiers.parameters import check_common
 from buttress.classifiers.training import TrainingSet, validate_training_set
-from buttress.kernels import Kernel, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, resolve_gamma
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -199,14 +199,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
             width = resolve_gamma(self.gamma if gamma is None else gamma, data.X, data.weight)
         dense = isinstance(data.X, np.ndarray)
         center = np.average(data.X, axis=0, weights=data.weight) if dense else None
-        kernel = make_kernel(
-            self.kernel,
-            gamma=width,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            center=center,
-        )
+        kernel = kernel_of(self, width, center)
         if kernel.name == "linear":
             with np.errstate(over="ignore"):
                 check_finite(kernel, kernel.diagonal(data.X))

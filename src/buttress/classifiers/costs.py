@@ -75,7 +75,7 @@ def refusing_can_pay(costs: Array) -> bool:
     gains = costs[:, :-1] - costs[:, -1:]  # of refusing against every answer, by true class
     n, k = gains.shape
     # max t with p'gains >= t for every answer, p a distribution
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(n), -1.0),
         A_ub=np.column_stack([-gains.T, np.ones(k)]),
         b_ub=np.zeros(k),
@@ -83,7 +83,7 @@ def refusing_can_pay(costs: Array) -> bool:
         b_eq=[1.0],
         bounds=[(0.0, 1.0)] * n + [(None, None)],
     )
-    return bool(-found.fun > 1e-12 * np.abs(costs).max())
+    return bool(-solution.fun > 1e-12 * np.abs(costs).max())
 
 
 def cheapest_decisions(probabilities: Array, costs: Array) -> tuple[IntArray, BoolArray]:

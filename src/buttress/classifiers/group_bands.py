@@ -179,7 +179,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         self.groups_ = np.unique(judged[0][1])
         self.risk_certificates_: dict[Any, RiskCertificate] = {}
         widths = {
-            group: self._width([_only(part, group) for part in judged], group)
+            group: self._width([_only(rows_and_groups, group) for rows_and_groups in judged], group)
             for group in self.groups_.tolist()
         }
         self.cannot_tell_ = [group for group, width in widths.items() if math.isinf(width)]
@@ -301,10 +301,10 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         self, rows: _Rows, model: Any, train: IntArray, test: IntArray, noise: LabelErrors | None
     ) -> tuple[CalibrationRows, NDArray[Any]]:
         """What a model of some rows says of others, and their groups."""
-        part = rows.part(test, train)
-        pred = np.asarray(model.predict(part))
+        held_out = rows.part(test, train)
+        pred = np.asarray(model.predict(held_out))
         names = self._names(pred, None if rows.groups is None else rows.groups[test])
-        sure = np.asarray(confidence_scores(model, part))
+        sure = np.asarray(confidence_scores(model, held_out))
         index = np.searchsorted(self.classes_, pred)
         return CalibrationRows(sure, np.asarray(pred != rows.y[test]), index, noise), names
 
@@ -317,21 +317,21 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         n_folds = max(2, min(START_FOLDS, int(np.bincount(codes).min())))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        parts = [
+        by_fold = [
             self._judged(rows, rows.fitted(train[inside]), train[inside], train[outside], noise)
             for inside, outside in splitter.split(np.zeros(len(train)), codes)
         ]
-        seen = [part for part, _ in parts]
+        seen = [judged for judged, _ in by_fold]
         pooled = CalibrationRows(
-            np.concatenate([part.confidence for part in seen]),
-            np.concatenate([part.wrong for part in seen]),
-            np.concatenate([np.asarray(part.answer) for part in seen]),
+            np.concatenate([judged.confidence for judged in seen]),
+            np.concatenate([judged.wrong for judged in seen]),
+            np.concatenate([np.asarray(judged.answer) for judged in seen]),
             noise,
         )
-        return pooled, np.concatenate([names for _, names in parts])
+        return pooled, np.concatenate([names for _, names in by_fold])
 
-    def _width(self, parts: list[CalibrationRows], group: Any) -> float:
-        held = parts[0]
+    def _width(self, judged: list[CalibrationRows], group: Any) -> float:
+        held = judged[0]
         if self.target_coverage is not None:
             sure = held.confidence
             # fewer rows cannot resolve the share of refusals
@@ -339,7 +339,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
                 return math.inf
             return coverage_threshold(sure, self.target_coverage)
         target, level = float(self.target_risk or 0.0), (1.0 - self.confidence) / len(self.groups_)
-        start = parts[1]
+        start = judged[1]
         if len(held.wrong) == 0 or len(start.wrong) == 0:
             return math.inf
         plan = plan_thresholds(start, target, level, len(held.wrong))

@@ -9,13 +9,25 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress.classifiers.training import TrainingSet
-from buttress.kernels import Kernel
+from buttress.kernels import Kernel, make_kernel
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelRowCache
 from buttress.solvers.hinge.streamed_kernel import StreamedKernel
 
 # Up to so many features a Gaussian similarity takes less time to compute three times than to
 # compute, write to memory and read back twice (20 to 50 thousand rows).
 _STREAMED_FEATURES = 64
+
+
+def kernel_of(estimator: Any, width: float | None, center: Array | None) -> Kernel:
+    """The kernel that an estimator's parameters name, with this width and center."""
+    return make_kernel(
+        estimator.kernel,
+        gamma=width,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+        center=center,
+    )
 
 
 def gram_matrix(kernel: Kernel, X: Any) -> Array:

@@ -71,8 +71,8 @@ class LabelSetMixin:
         p = self.predict_proba(X)[np.arange(len(y)), codes]  # type: ignore[attr-defined]
         k = len(self.classes_)
         if by_class:
-            found = [_set_threshold(p[codes == j], coverage) for j in range(k)]
-            self.set_thresholds_ = np.array(found)
+            thresholds = [_set_threshold(p[codes == j], coverage) for j in range(k)]
+            self.set_thresholds_ = np.array(thresholds)
         else:
             self.set_thresholds_ = np.full(k, _set_threshold(p, coverage))
         self.set_coverage_ = float(coverage)

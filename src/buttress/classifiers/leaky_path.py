@@ -62,15 +62,15 @@ class RegularizationPath:
     def at(self, index: int) -> RegularizationPath:
         """The path of the one penalty at `index`."""
         pick = slice(index, index + 1) if index >= 0 else slice(index, None)
-        parts: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: None if value is None else value[pick] for name, value in vars(self).items()
         }
-        return RegularizationPath(**parts)
+        return RegularizationPath(**values)
 
     @classmethod
-    def joined(cls, parts: list[RegularizationPath]) -> RegularizationPath:
+    def joined(cls, paths: list[RegularizationPath]) -> RegularizationPath:
         """One path of several that follow each other."""
-        columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+        columns = {name: [getattr(path, name) for path in paths] for name in vars(paths[0])}
         whole: dict[str, Any] = {
             name: None if values[0] is None else np.concatenate(values)
             for name, values in columns.items()
@@ -139,9 +139,9 @@ class LeakyProblem:
     def _majorise_minimise(
         self, targets: Array, omegas: Array, alphas: Array, advance: Callable[[int], None]
     ) -> Paths:
-        found = []
+        paths = []
         for y, omega in zip(targets, omegas, strict=True):
-            found.append(
+            paths.append(
                 majorise_minimise_path(
                     self.geometry,
                     y,
@@ -155,7 +155,7 @@ class LeakyProblem:
                 )
             )
             advance(1)
-        return Paths.joined(found)
+        return Paths.joined(paths)
 
     def refit(self, targets: Array, alphas: Array, folds: Paths, index: int) -> list[Paths]:
         """Solutions of all problems at ``alphas[index]``, on all rows and to full precision.
@@ -187,28 +187,28 @@ class LeakyProblem:
 
     def refined(self, targets: Array, alpha: float, paths: Paths, index: int) -> list[Paths]:
         """Solutions of all problems at one penalty of a path, brought to full precision."""
-        found: list[Paths | None] = [None] * len(targets)
+        refined: list[Paths | None] = [None] * len(targets)
         if paths.refine is not None:
-            found = paths.refine(np.arange(len(targets)), index, self.tol)
+            refined = paths.refine(np.arange(len(targets)), index, self.tol)
         return [
             one or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
-            for q, (y, one) in enumerate(zip(targets, found, strict=True))
+            for q, (y, one) in enumerate(zip(targets, refined, strict=True))
         ]
 
-    def finished(self, y: Array, alpha: float, found: Paths, q: int = 0) -> RegularizationPath:
+    def finished(self, y: Array, alpha: float, solved: Paths, q: int = 0) -> RegularizationPath:
         """The model of problem `q` of solutions at one penalty, and its certificate.
 
         Slopes can be right to the tolerance and the duality gap not be: it counts their errors
         times the largest rows, over the penalty. Then the model is solved more precisely.
         """
         alphas = np.array([alpha])
-        model = self.certified(y, alphas, found, q)
+        model = self.certified(y, alphas, solved, q)
         steps = min(self.max_iter, _MORE_STEPS)
         for share in _TIGHTER:
             if model.gap <= self.tol * (1.0 + abs(model.objective)):
                 break
-            found, q = self._polished(y, alpha, found, q, 0, share * self.tol, steps), 0
-            better = self.certified(y, alphas, found, q)
+            solved, q = self._polished(y, alpha, solved, q, 0, share * self.tol, steps), 0
+            better = self.certified(y, alphas, solved, q)
             if better.gap < model.gap:
                 model = replace(better, converged=model.converged | better.converged)
         return model
@@ -237,27 +237,27 @@ class LeakyProblem:
             return self._certified(y, alphas, paths, q, slice(None))
         ends = np.linspace(0, len(alphas), n_threads + 1).astype(int).tolist()
         with one_blas_thread():
-            parts = in_threads(
+            stretches = in_threads(
                 lambda k: self._certified(y, alphas, paths, q, slice(ends[k], ends[k + 1])),
                 range(n_threads),
                 n_threads,
             )
-        return RegularizationPath.joined(parts)
+        return RegularizationPath.joined(stretches)
 
     def _certified(
-        self, y: Array, alphas: Array, paths: Paths, q: int, part: slice
+        self, y: Array, alphas: Array, paths: Paths, q: int, span: slice
     ) -> RegularizationPath:
-        """The part of the path that has the penalties ``alphas[part]``."""
-        geometry, omega, alphas = self.geometry, self.omega, alphas[part]
-        intercepts: Array = np.asarray(paths.intercept[q, part], dtype=np.float64)
-        intervals = paths.interval[q, part]
-        weights = paths.coefficients(q, part)
+        """The part of the path that has the penalties ``alphas[span]``."""
+        geometry, omega, alphas = self.geometry, self.omega, alphas[span]
+        intercepts: Array = np.asarray(paths.intercept[q, span], dtype=np.float64)
+        intervals = paths.interval[q, span]
+        weights = paths.coefficients(q, span)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            scores: Array = np.asarray(paths.scores_at(q, part=part), dtype=np.float64)
+            scores: Array = np.asarray(paths.scores_at(q, part=span), dtype=np.float64)
             dual = np.empty(scores.shape)
             for few in few_models(scores.shape):
                 slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))
@@ -319,8 +319,8 @@ class LeakyProblem:
             coefs=coefs,
             objectives=objectives,
             gaps=gaps,
-            n_iter=paths.iterations[q, part],
-            converged=paths.converged[q, part] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
+            n_iter=paths.iterations[q, span],
+            converged=paths.converged[q, span] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
         )
 
 

@@ -141,10 +141,10 @@ def explain_held_out(
     """
     _check_counts(n_neighbors, n_nearest)
     reasons = RefusalReasons(X, y, int(n_neighbors))
-    places = np.flatnonzero(np.asarray(refused, dtype=bool))
-    if len(places) == 0:
+    positions = np.flatnonzero(np.asarray(refused, dtype=bool))
+    if len(positions) == 0:
         return []
-    return reasons.of_own(check_array(X, dtype=np.float64)[places], places, int(n_nearest))
+    return reasons.of_own(check_array(X, dtype=np.float64)[positions], positions, int(n_nearest))
 
 
 def _check_counts(n_neighbors: int, n_nearest: int) -> None:
@@ -177,14 +177,17 @@ class RefusalReasons:
         distance, near = self.around.of(X)
         return self._found(numbers, distance, near, self._nearest(X, n_nearest))
 
-    def of_own(self, X: Array, places: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
+    def of_own(self, X: Array, positions: IntArray, n_nearest: int = 3) -> list[RefusalReason]:
         """The reasons of training rows, none of which is its own neighbour."""
         nearest = {
-            label: [row[row != place][:n_nearest] for row, place in zip(rows, places, strict=True)]
+            label: [
+                row[row != position][:n_nearest]
+                for row, position in zip(rows, positions, strict=True)
+            ]
             for label, rows in self._nearest(X, n_nearest + 1).items()
         }
-        own = self.around.own_distance[places], self.around.own_neighbours[places]
-        return self._found(places, *own, nearest)
+        surroundings = self.around.own_distance[positions], self.around.own_neighbours[positions]
+        return self._found(positions, *surroundings, nearest)
 
     def _nearest(self, X: Array, n_nearest: int) -> dict[Any, Any]:
         y = self.labels
@@ -193,7 +196,7 @@ class RefusalReasons:
     def _found(
         self, numbers: IntArray, distance: Array, near: IntArray, nearest: dict[Any, Any]
     ) -> list[RefusalReason]:
-        found = []
+        reasons = []
         for k, number in enumerate(numbers.tolist()):
             counts = np.unique(self.labels[near[k]], return_counts=True)[1]
             reason = NEAR_BOUNDARY
@@ -201,7 +204,7 @@ class RefusalReasons:
                 reason = FAR_AWAY
             elif self.contradicted[near[k]].mean() >= _CONTRADICTED:
                 reason = CONTRADICTING
-            found.append(
+            reasons.append(
                 RefusalReason(
                     number,
                     reason,
@@ -210,7 +213,7 @@ class RefusalReasons:
                     {_plain(label): rows_near[k] for label, rows_near in nearest.items()},
                 )
             )
-        return found
+        return reasons
 
 
 def _contradicted(y: NDArray[Any], neighbours: IntArray) -> BoolArray:
@@ -251,6 +254,6 @@ class Surroundings:
 
     def nearest_of(self, X: Any, chosen: BoolArray, n: int) -> IntArray:
         """For every row the nearest of the chosen training rows."""
-        places = np.flatnonzero(chosen)
-        index = NearestNeighbors(n_neighbors=min(n, len(places))).fit(self.rows[places])
-        return np.asarray(places[index.kneighbors(self.scaler.transform(X))[1]])
+        positions = np.flatnonzero(chosen)
+        index = NearestNeighbors(n_neighbors=min(n, len(positions))).fit(self.rows[positions])
+        return np.asarray(positions[index.kneighbors(self.scaler.transform(X))[1]])

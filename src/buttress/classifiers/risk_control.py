@@ -136,10 +136,10 @@ class RiskControlMixin:
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         folds = list(splitter.split(np.zeros(len(rows)), codes))
-        parts = [refit.fold_scores(rows[train], rows[test]) for train, test in folds]
-        scores = np.empty((len(rows), *parts[0].shape[1:]))
-        for (_, test), part in zip(folds, parts, strict=True):
-            scores[test] = part
+        by_fold = [refit.fold_scores(rows[train], rows[test]) for train, test in folds]
+        scores = np.empty((len(rows), *by_fold[0].shape[1:]))
+        for (_, test), fold_scores in zip(folds, by_fold, strict=True):
+            scores[test] = fold_scores
         return scores
 
     def _believed_noise(

@@ -197,12 +197,12 @@ def _resampled(
         raise ValueError(f"n_resamples={n_resamples!r} is not accepted: expected a number from 1.")
     rng = check_random_state(random_state)
     n = len(weight)
-    found = []
+    estimates = []
     for _ in range(n_resamples):
         drawn = weight * np.bincount(rng.randint(n, size=n), minlength=n)
         if drawn.any():
-            found.append(metric(drawn))
-    values = np.array(found, dtype=np.float64)
+            estimates.append(metric(drawn))
+    values = np.array(estimates, dtype=np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
         raise ValueError("the metric is NaN on every resample of the rows: there is no interval.")

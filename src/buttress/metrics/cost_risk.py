@@ -106,14 +106,14 @@ def checked_costs(costs: Any, n_classes: int | None) -> Array:
 def _places(known: Any, labels: Any) -> Any:
     """Where each label stands among the known ones."""
     order = np.argsort(known)
-    place = order[np.minimum(np.searchsorted(known[order], labels), len(known) - 1)]
-    strange = known[place] != labels
+    index = order[np.minimum(np.searchsorted(known[order], labels), len(known) - 1)]
+    strange = known[index] != labels
     if strange.any():
         raise ValueError(
             f"Labels {np.unique(labels[strange]).tolist()} are not among {known.tolist()}, the "
             "labels that costs are given for."
         )
-    return place
+    return index
 
 
 class CostScorer(BaseEstimator):

@@ -86,7 +86,7 @@ def outcomes_by_group(
     outcome = row_outcomes(y, pred, rejected, None)
     groups = column_or_1d(groups)
     check_consistent_length(outcome.wrong, groups)
-    found = []
+    rows = []
     for name in np.unique(groups):
         inside = groups == name
         answered = ~outcome.rejected
@@ -95,7 +95,7 @@ def outcomes_by_group(
             outcome.wrong[answered], inside[answered], confidence, difference
         )
         coverage = Estimate(*(1.0 - x for x in (refusals.value, refusals.high, refusals.low)))
-        found.append(
+        rows.append(
             GroupOutcome(
                 name.item() if hasattr(name, "item") else name,
                 int(inside.sum()),
@@ -107,18 +107,21 @@ def outcomes_by_group(
                 errs_more,
             )
         )
-    return found
+    return rows
 
 
 def _compare(hit: Any, inside: Any, confidence: float, difference: float) -> tuple[Estimate, str]:
     """The share of hits in a group, and how it stands to that of the other rows."""
-    mine, others = (share_estimate(hit[part], confidence) for part in (inside, ~inside))
+    share_inside, others = (share_estimate(hit[mask], confidence) for mask in (inside, ~inside))
     if not (inside.any() and (~inside).any()):
-        return mine, "cannot tell"
-    if mine.low > others.high:
-        return mine, "more"
-    if mine.high < others.low:
-        return mine, "less"
-    wide = mine.high - others.value > difference and others.value - mine.low > difference
-    one_sided = mine.high - mine.low > 2.0 * difference
-    return mine, "cannot tell" if wide or one_sided else "no difference seen"
+        return share_inside, "cannot tell"
+    if share_inside.low > others.high:
+        return share_inside, "more"
+    if share_inside.high < others.low:
+        return share_inside, "less"
+    wide = (
+        share_inside.high - others.value > difference
+        and others.value - share_inside.low > difference
+    )
+    one_sided = share_inside.high - share_inside.low > 2.0 * difference
+    return share_inside, "cannot tell" if wide or one_sided else "no difference seen"

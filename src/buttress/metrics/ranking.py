@@ -58,8 +58,8 @@ class RankedRows:
         """
         weight = self.weight if times is None else self.weight * times
         n = len(self.levels)
-        found = [
-            np.bincount(self.place, weights=part, minlength=n).astype(np.float64)
-            for part in (weight, weight * self.wrong)
+        sums = [
+            np.bincount(self.place, weights=summands, minlength=n).astype(np.float64)
+            for summands in (weight, weight * self.wrong)
         ]
-        return found[0], found[1]
+        return sums[0], sums[1]

@@ -91,11 +91,11 @@ def answered_reliability(
         raise ValueError("No row is answered: there is no reliability of the answers.")
     p, right = p[answered], ~outcome.wrong[answered]
     edges = np.unique(np.quantile(p, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], method="higher"))
-    place = np.searchsorted(edges, p, side="right")
-    used = np.unique(place)
-    stated = np.array([float(p[place == k].mean()) for k in used])
-    accuracy = [share_estimate(right[place == k], confidence) for k in used]
-    count = np.array([int((place == k).sum()) for k in used])
+    bin_of = np.searchsorted(edges, p, side="right")
+    used = np.unique(bin_of)
+    stated = np.array([float(p[bin_of == k].mean()) for k in used])
+    accuracy = [share_estimate(right[bin_of == k], confidence) for k in used]
+    count = np.array([int((bin_of == k).sum()) for k in used])
     gaps = np.abs(stated - np.array([one.value for one in accuracy]))
     return Reliability(
         stated, accuracy, count, float(p.mean() - right.mean()), float(gaps @ count / count.sum())

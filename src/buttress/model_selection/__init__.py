@@ -1,4 +1,11 @@
-"""Choosing a model: estimators that tune themselves, several models judged on the same folds."""
+"""Choosing a model: estimators that tune themselves, several models judged on the same folds.
+
+`_search` is the one search of all kernel machines: a searching estimator is a small file that says
+what is tried (`ramp` is the one to read first), rows in memory go through `_exact`, mapped rows
+through `_mapped`. `judging` compares models, `racing` and `planning` keep within a time,
+`measures` says what is best. A newcomer adds a search in one file, or a candidate of ``fit`` in
+`candidates`. Others import the names below and the modules without an underscore.
+"""
 
 from buttress._lazy import attach
 

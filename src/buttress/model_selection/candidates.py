@@ -23,6 +23,9 @@ _CLASSES: dict[str, Any] = {
     "reject": DoubleRampClassifierCV,
     "uncertainty": UncertaintySetClassifierCV,
 }
+# A path of all penalties at one width is as good as three of them (``benchmarks/widths.py``); the
+# machines of a few penalties are compared at several, which their prices (`cost_model`) include.
+_SEVERAL_WIDTHS = ("ramp", "reject")
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ def make_candidate(kind: str, request: Request | None = None, **approximation: A
         settings["random_state"] = request.seed
     if "n_jobs" in accepted:
         settings["n_jobs"] = request.jobs
+    if kind in _SEVERAL_WIDTHS:
+        settings["gammas"] = "auto"
     if kind == "reject":
         settings["d"] = request.d
     elif request.scoring is not None:

@@ -46,7 +46,7 @@ class DoubleRampClassifierCV(
         the mean cost.
     Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         Penalties to try.
-    gammas : "auto", sequence or None, default="auto"
+    gammas : "auto", sequence or None, default=None
         Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
         `gamma`; None is `gamma` alone. Kernels without a width ignore it.
     cv : int, splitter or iterable, default=5
@@ -127,7 +127,7 @@ class DoubleRampClassifierCV(
         *,
         costs: Any = None,
         Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-        gammas: Any = "auto",
+        gammas: Any = None,
         cv: Any = 5,
         scoring: Any = "reject_risk",
         init: str = "zero",

@@ -27,8 +27,9 @@ from buttress.losses import GeneralizedRamp
 from buttress.model_selection._results import widths_to_try
 from buttress.theory import RademacherCurve, rademacher_penalty
 
-# Points of a penalty curve.
-_N_BETAS = 8
+# Points of a penalty curve. On 150 rows of eight IDA sets the choice is that of 32 points, in 0.4
+# of the time; with 4 points it is another one on two of them.
+_CURVE_POINTS = 8
 
 
 class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -45,7 +46,7 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
         ``gamma`` are replaced; it must have neither a ``radius`` nor an ``approximation``.
     Cs : sequence of floats, default=(0.1, 1.0, 10.0, 100.0)
         Penalties to try.
-    gammas : "auto", sequence or None, default="auto"
+    gammas : "auto", sequence or None, default=None
         Kernel widths to try; "auto" is 1/4, 1 and 4 times the estimator's own, None is that one
         alone. Kernels without a width ignore it.
     slope : float in (0, 1], default=0.1
@@ -126,7 +127,7 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
         estimator: Any = None,
         *,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
-        gammas: Any = "auto",
+        gammas: Any = None,
         slope: float = 0.1,
         n_draws: int = 10,
         n_starts: int = 1,
@@ -278,7 +279,7 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
             K,
             target,
             gamma=float(self.slope),
-            betas=np.geomspace(10.0 * unit, 1e-3 * unit, _N_BETAS),
+            betas=np.geomspace(10.0 * unit, 1e-3 * unit, _CURVE_POINTS),
             sigmas=signs,
             n_starts=int(self.n_starts),
             random_state=seed,

@@ -25,7 +25,10 @@ from buttress.noise.core.class_noise import class_noise
 from buttress.noise.core.suspects import LabelSuspects
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
-# Candidates within this many standard errors of the best accuracy count as equally good.
+# Candidates within this many standard errors of the best accuracy count as equally good. It buys
+# smoothness, not accuracy: on 300 rows of eleven IDA sets, five splits, the error is 0.2 +- 0.1
+# points higher than with the best accuracy alone on clean labels, and the same (0.0 +- 0.1) with a
+# fifth of the labels flipped (0.5 +- 0.4 higher with a third).
 _AS_GOOD = 0.25
 
 
@@ -38,7 +41,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         Penalties to try.
     ss : sequence of floats in [-inf, 0], default=(-inf, -1.0)
         Clipping margins to try; -inf is the support vector machine.
-    gammas : "auto", sequence or None, default="auto"
+    gammas : "auto", sequence or None, default=None
         Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
         `gamma`; None is `gamma` alone. Kernels without a width ignore it.
     cv : int, splitter or iterable, default=5
@@ -139,7 +142,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         *,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
         ss: Sequence[float] = (-np.inf, -1.0),
-        gammas: Any = "auto",
+        gammas: Any = None,
         cv: Any = 5,
         scoring: Any = "accuracy",
         class_noise: str | None = "auto",

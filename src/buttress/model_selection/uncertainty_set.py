@@ -30,8 +30,10 @@ from buttress.model_selection._results import Metadata, standard_error
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.sets.distance import distance_path
 
-# The scores, not the solutions, are compared: a held-out sign needs no more digits.
-_PRECISION = 1e-4
+# The scores, not the solutions, are compared: a held-out sign needs no more digits. On 300 rows of
+# eleven IDA sets none of 1100 fold scores differs from those of 1e-8, in 0.55 of the time; with
+# 1e-3 six do.
+_SCORE_PRECISION = 1e-4
 # The grid of an integer `radii`: scores of this size at its ends.
 _SMALLEST_SCORE, _LARGEST_SCORE = 0.3, 300.0
 # Rows that the spread is taken from: within 1 % of 5000 on banana, image and covtype_sample.
@@ -235,7 +237,7 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
                 radii,
                 sample_weight=weight,
                 max_iter=int(self.max_iter),
-                precision=_PRECISION,
+                precision=_SCORE_PRECISION,
             )
             coefs.append([result.coef for result in path])
             biases.append([choose_bias(result, target, weight, self.bias) for result in path])

@@ -1,4 +1,9 @@
-"""Who believes the labels? Noise rates, suspects, and classifiers of true labels."""
+"""Who believes the labels? Noise rates, suspects, and classifiers of true labels.
+
+`audit` and `classifier` are the estimators, `clean_scores` judges a model on true labels, and
+`witnesses` says who judges a row when nobody is named; the model of the noise itself is in `core`.
+A newcomer adds a witness: any classifier is one. Others import the names below.
+"""
 
 from buttress._lazy import attach
 

@@ -70,12 +70,12 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
     def __init__(
         self,
         estimators: Any = "auto",
+        *,
         cv: Any = 5,
         n_repeats: Any = "auto",
         fdr: float = 0.1,
         groups: Any = None,
         n_jobs: int | None = None,
-        *,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

@@ -79,7 +79,7 @@ def card_sections(
     ['Model description', 'Intended uses & limitations']
     """
     outer, inner = _outer_and_inner(model)
-    found = noise if noise is not None else getattr(inner, "suspects_", None)
+    suspects = noise if noise is not None else getattr(inner, "suspects_", None)
     sections = [
         CardSection("Model description", _description(outer, inner)),
         CardSection("Model description/Intended uses & limitations", intended or _UNSTATED),
@@ -87,7 +87,7 @@ def card_sections(
         *_columns(outer),
         _parameters(inner),
         _certificate(inner),
-        _noise(found),
+        _noise(suspects),
     ]
     if answered is not None:
         sections += _evaluation(answered)
@@ -203,18 +203,18 @@ def _certificate(inner: Any) -> CardSection:
     return CardSection(title, text, ("", "value") if rows else (), rows)
 
 
-def _noise(found: Any) -> CardSection:
+def _noise(suspects: Any) -> CardSection:
     title = "Label noise"
-    if found is None:
+    if suspects is None:
         return CardSection(title, "Not looked for. `buttress suspects` lists doubtful labels.")
-    noise = getattr(found, "noise", found)
+    noise = getattr(suspects, "noise", suspects)
     rows = [[str(label), _share(rate)] for label, rate in noise.rates_.items()]
     text = "Estimated share of wrong labels among the rows that truly belong to each class."
-    if noise is not found:
-        expected, low, high = found.error_counts
+    if noise is not suspects:
+        expected, low, high = suspects.error_counts
         text += (
-            f" About {expected:.0f} of {len(found.scores)} labels are wrong ({low:.0f} to "
-            f"{high:.0f}); {len(found.selected)} are named."
+            f" About {expected:.0f} of {len(suspects.scores)} labels are wrong ({low:.0f} to "
+            f"{high:.0f}); {len(suspects.selected)} are named."
         )
     return CardSection(title, text, ("class", "wrong labels"), rows)
 

@@ -77,10 +77,10 @@ Fit = Callable[[Array, NDArray[Any], int, dict[str, Any]], Any]
 
 def entries() -> dict[str, tuple[str, Fit]]:
     """The models shown: for every short name a title and a function that fits it."""
-    found: dict[str, tuple[str, Fit]] = {"svc": (TITLES["svc"], _fit_svc)}
+    fits: dict[str, tuple[str, Fit]] = {"svc": (TITLES["svc"], _fit_svc)}
     if find_spec("cleanlab") is not None:
-        found["cleanlab"] = ("SVC after cleanlab", _fit_cleanlab)
-    return found | {
+        fits["cleanlab"] = ("SVC after cleanlab", _fit_cleanlab)
+    return fits | {
         "noise-aware": ("noise-aware", _fit_noise_aware),
         "abstaining": ("noise-aware, may abstain", _same_but_abstaining),
     }
@@ -152,8 +152,8 @@ class Demonstration:
 
     def loss(self, kind: str, measure: Measure) -> Estimate:
         """The mean loss of a model, with its interval."""
-        found = self.interval(self.values(kind, measure))
-        return Estimate(found.value, max(0.0, found.low), min(1.0, found.high))
+        interval = self.interval(self.values(kind, measure))
+        return Estimate(interval.value, max(0.0, interval.low), min(1.0, interval.high))
 
     def against_svc(self, kind: str, measure: Measure) -> Estimate:
         """By how much a model's loss is above that of the plain SVC, split by split."""
@@ -225,15 +225,15 @@ def findings(shown: Demonstration) -> list[str]:
     """The results in sentences, each with whether it could be chance."""
     sentences = []
     error, cost = Measure("accuracy"), Measure("cost", D)
-    for kind, parts in shown.judged.items():
+    for kind, splits in shown.judged.items():
         if kind == "svc":
             continue
-        abstains = any(each.rejected.any() for each in parts)
+        abstains = any(each.rejected.any() for each in splits)
         measure, what = (cost, "cost per row") if abstains else (error, "error")
         ours = shown.values(kind, measure).mean()
         theirs = shown.values("svc", measure).mean()
         gap = shown.against_svc(kind, measure)
-        title = parts[0].title
+        title = splits[0].title
         word = "lower" if gap.value < 0 else "higher"
         chance = (
             "more than chance explains"
@@ -268,7 +268,7 @@ def wrong_labels(shown: Demonstration) -> tuple[Suspects, BoolArray, dict[str, f
         "kernel machines and forests",
     )
     hits = int((flagged & split.wrong).sum())
-    found = {
+    counts = {
         "listed": int(flagged.sum()),
         "found": hits,
         "precision": hits / max(1, int(flagged.sum())),
@@ -276,13 +276,13 @@ def wrong_labels(shown: Demonstration) -> tuple[Suspects, BoolArray, dict[str, f
     }
     truth = (
         f"The labels were changed on purpose, so the truth is known: {hits} of the "
-        f"{found['listed']} listed rows are wrong (precision {100 * found['precision']:.0f} %), "
+        f"{counts['listed']} listed rows are wrong (precision {100 * counts['precision']:.0f} %), "
         f"and {hits} of the {int(split.wrong.sum())} wrong rows are listed (recall "
-        f"{100 * found['recall']:.0f} %)."
+        f"{100 * counts['recall']:.0f} %)."
     )
     cells = [[*row, str(split.y_clean[int(row[0]) - 1])] for row in section.rows]
     section = replace(section, columns=[*section.columns, "true"], rows=cells, truth=truth)
-    return section, flagged, found
+    return section, flagged, counts
 
 
 def demonstration_report(
@@ -294,7 +294,7 @@ def demonstration_report(
     cost = Measure("cost", D)
     best = min(shown.judged, key=lambda kind: float(shown.values(kind, cost).mean()))
     model = shown.models[best]
-    pooled = [together(parts) for parts in shown.judged.values()]
+    pooled = [together(splits) for splits in shown.judged.values()]
     first = shown.judged[best][0]
     return Report(
         title=f"Breast cancer, {100 * MISSED:g} % of the malignant training cases labelled benign",

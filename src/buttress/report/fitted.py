@@ -63,8 +63,8 @@ def fit_report(
     on_true_labels : CleanScore or None
         What the held-out answers say of true labels, if they can.
     """
-    found, judged = chosen.race, chosen.judged
-    rows = found.rows
+    race, judged = chosen.race, chosen.judged
+    rows = race.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
     encoded = chosen.model.encode(searched)
     suspects, flagged = None, np.zeros(len(rows), dtype=bool)
@@ -73,7 +73,7 @@ def fit_report(
     if not silent:
         try:
             with one_blas_thread():  # threads take folds
-                ramp = _ramp_of(found, encoded, labels[rows], request)
+                ramp = _ramp_of(race, encoded, labels[rows], request)
                 judged_labels = ramp.suspects(encoded, labels[rows], cv=folds)
         except ValueError as error:  # of scores that are constant: no reason for no report
             silent = str(error).rstrip(".")
@@ -83,7 +83,7 @@ def fit_report(
     if len(points) > _MOST_POINTS:
         rng = np.random.default_rng(request.seed)
         points = np.sort(rng.choice(len(rows), _MOST_POINTS, replace=False))
-    how = how_compared(found, folds, len(labels))
+    how = how_compared(race, folds, len(labels))
     return Report(
         title=f"{Path(data).name}: {TITLES[chosen.kind]}",
         summary=[
@@ -91,10 +91,10 @@ def fit_report(
             _on_suspects(suspects, silent),
         ],
         health=data_health(table, labels),
-        comparison=comparison_section(found.judged, measure, chosen.kind, how),
+        comparison=comparison_section(race.judged, measure, chosen.kind, how),
         classes=class_table(judged),
         truth=true_labels_section(judged, measure, on_true_labels),
-        path=path_section(found.searches["leaky"]) if "leaky" in found.searches else None,
+        path=path_section(race.searches["leaky"]) if "leaky" in race.searches else None,
         coverage=Coverage.from_answers(
             judged.true,
             judged.answers,
@@ -161,19 +161,19 @@ def _settings(
     }
 
 
-def how_compared(found: Race, folds: int, n_rows: int) -> str:
+def how_compared(race: Race, folds: int, n_rows: int) -> str:
     """On what rows the models were compared, and what the parameters had seen."""
-    sample = "" if len(found.rows) == n_rows else f" of a random sample of {len(found.rows)}"
+    sample = "" if len(race.rows) == n_rows else f" of a random sample of {len(race.rows)}"
     tuned = (
         "The parameters were chosen anew in every fold."
-        if found.tuned_in_folds
+        if race.tuned_in_folds
         else "The parameters were chosen once on all rows compared, which flatters the models that "
         "have some to choose a little (plain SVC has none)."
     )
-    reasons = dict.fromkeys(each.dropped for each in found.judged if each.dropped)
+    reasons = dict.fromkeys(each.dropped for each in race.judged if each.dropped)
     dropped = [
         f"{reason[0].upper()}{reason[1:]}, with intervals of the rows judged until then: "
-        f"{', '.join(each.title for each in found.judged if each.dropped == reason)}."
+        f"{', '.join(each.title for each in race.judged if each.dropped == reason)}."
         for reason in reasons
     ]
     return " ".join(
@@ -221,9 +221,9 @@ def class_table(judged: Judged) -> ClassTable:
     )
 
 
-def _ramp_of(found: Race, encoded: Array, labels: NDArray[Any], request: Request) -> RampClassifier:
+def _ramp_of(race: Race, encoded: Array, labels: NDArray[Any], request: Request) -> RampClassifier:
     """What the race chose for the ramp classifier, on however many rows; searched now if not."""
-    search = found.searches.get("ramp")
+    search = race.searches.get("ramp")
     if search is None:
         plain = replace(request, class_weight=None, scoring=None)
         search = make_candidate("ramp", plain).fit(encoded, labels)

@@ -72,15 +72,15 @@ def _refused(judged: Judged, measure: Measure) -> tuple[BoolArray, str]:
 
 def _group_columns(table: Table, rows: IntArray) -> list[tuple[str, NDArray[Any]]]:
     """Columns with few values, which may name groups of people or things."""
-    found = []
+    described = []
     for name in table.names:
         values = table[name][rows]
         known = ~is_missing(values)
         if is_number(values) and not (values[known] == np.round(values[known])).all():
             continue
         if 2 <= len(np.unique(values[known].astype(str))) <= _MOST_VALUES:
-            found.append((name, np.where(known, _texts(values), "missing")))
-    return found[:_MOST_COLUMNS]
+            described.append((name, np.where(known, _texts(values), "missing")))
+    return described[:_MOST_COLUMNS]
 
 
 def _texts(values: NDArray[Any]) -> NDArray[Any]:
@@ -101,8 +101,8 @@ def _explained(judged: Judged, encoded: Array, rejected: BoolArray) -> list[Refu
     dense = np.asarray(encoded[kept], dtype=np.float64)
     if len(kept) < 3 or not np.isfinite(dense).all():
         return []
-    found = explain_held_out(dense, judged.true[kept], rejected[kept])
-    return [_moved(one, kept) for one in found]
+    reasons = explain_held_out(dense, judged.true[kept], rejected[kept])
+    return [_moved(one, kept) for one in reasons]
 
 
 def _moved(one: RefusalReason, kept: IntArray) -> RefusalReason:
@@ -113,7 +113,7 @@ def _moved(one: RefusalReason, kept: IntArray) -> RefusalReason:
 
 def _example(one: RefusalReason, rows: IntArray) -> tuple[int, str, str]:
     near = "; ".join(
-        f"{label}: {', '.join(str(int(rows[k]) + 1) for k in places)}"
-        for label, places in one.nearest.items()
+        f"{label}: {', '.join(str(int(rows[k]) + 1) for k in positions)}"
+        for label, positions in one.nearest.items()
     )
     return int(rows[one.row]) + 1, one.reason, near

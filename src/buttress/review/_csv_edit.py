@@ -41,7 +41,7 @@ def write_csv_with_labels(
     """
     text = _text(source)
     delimiter = _delimiter(text)
-    parts, row, column = [], -1, -1
+    pieces, row, column = [], -1, -1
     for raw, record in _records(source):
         if record and column < 0:
             column = record.index(target)
@@ -50,8 +50,8 @@ def write_csv_with_labels(
             if row in changed:
                 start, end = field_spans(raw, delimiter)[column]
                 raw = raw[:start] + _quoted(changed[row], delimiter) + raw[end:]
-        parts.append(raw)
-    data = "".join(parts).encode()
+        pieces.append(raw)
+    data = "".join(pieces).encode()
     with replacing(goal) as file:
         file.write(gzip.compress(data) if goal.suffix.lower() == ".gz" else data)
 

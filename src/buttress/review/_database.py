@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from buttress._sqlite import keep_safely, transaction
 from buttress.review._records import SCHEMA, ReviewError
 
 _VERSION = "1"
@@ -30,8 +31,7 @@ class Database:
             path, timeout=60, check_same_thread=False, isolation_level=None
         )
         try:
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=FULL")
+            keep_safely(self._base)
             self._base.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
             self._base.close()
@@ -46,15 +46,8 @@ class Database:
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
         """A transaction; on disk when the block ends without an error."""
-        with self._lock:
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._base
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
+        with self._lock, transaction(self._base):
+            yield self._base
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._lock:

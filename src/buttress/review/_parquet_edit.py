@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from buttress._files import replacing
+from buttress.tables.reading import open_parquet
 from buttress.tables.table import TableError, text_of
 
 
 def read_parquet_as_written(path: Path) -> dict[str, list[str | None]]:
     """Every column of a Parquet file as text."""
-    table = _read(path)
+    table = open_parquet(path)[1].read()
     return {
         name: [None if value is None else text_of(value) for value in table[name].to_pylist()]
         for name in table.column_names
@@ -26,7 +27,7 @@ def write_parquet_with_labels(
     import pyarrow
     import pyarrow.parquet as parquet
 
-    table = _read(source)
+    table = open_parquet(source)[1].read()
     column = table.schema.get_field_index(target)
     kind = table.schema.field(column).type
     values = table[target].to_pylist()
@@ -53,17 +54,3 @@ def _of_kind(label: str, kind: Any, pyarrow: Any, where: str) -> Any:
     except (KeyError, ValueError):
         raise TableError(f"{where} holds {kind}: {label!r} cannot be a label of it") from None
     return label
-
-
-def _read(path: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise TableError(
-            f"{path}: reading Parquet needs pyarrow: pip install 'buttress[data]'"
-        ) from None
-    try:
-        return parquet.read_table(path)
-    except pyarrow.ArrowInvalid:
-        raise TableError(f"{path}: not a Parquet file") from None

@@ -28,9 +28,9 @@ def found_curve(curve: Sequence[int]) -> Markup:
     if curve:
         points.append(at(n, curve[-1]))
     ideal = f"{at(0, 0)} {at(min(top, n), top)}"
-    found = curve[-1] if curve else 0
+    n_errors = curve[-1] if curve else 0
     return Markup(
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{found} errors found in '
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{n_errors} errors found in '
         f'{len(curve)} decisions"><line class="axis" x1="{_LEFT}" y1="{base}" x2="{right}" '
         f'y2="{base}"/><line class="axis" x1="{_LEFT}" y1="12" x2="{_LEFT}" y2="{base}"/>'
         f'<polyline class="ideal" points="{ideal}"/><polyline class="found" '

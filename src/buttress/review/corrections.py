@@ -110,7 +110,7 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
         When a column is missing, or a row has no key or label.
     """
     accepted = [field.name for field in fields(Correction)]
-    found = []
+    corrections = []
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -124,12 +124,12 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
                         f"{path}, line {reader.line_num}: a correction needs a key, an old and a "
                         "new label"
                     )
-                found.append(Correction(**entry))
+                corrections.append(Correction(**entry))
     except UnicodeDecodeError:
         raise TableError(f"{path}: not a text file in UTF-8") from None
     except csv.Error as error:
         raise TableError(f"{path}: not a CSV file: {error}") from None
-    return found
+    return corrections
 
 
 def write_corrections(path: str | os.PathLike[str], corrections: Iterable[Correction]) -> None:
@@ -221,12 +221,12 @@ def _found(
     """Why the row of a correction is not known, or the row."""
     if correction.key_column not in ("", key_column):
         return f"its key is of {correction.key_column!r}, not of {key_column!r}", None
-    found = rows.get(correction.key, [])
-    if not found:
+    matching = rows.get(correction.key, [])
+    if not matching:
         return "there is no such row", None
-    if len(found) > 1:
-        return f"{len(found)} rows have this key", None
-    return "", found[0]
+    if len(matching) > 1:
+        return f"{len(matching)} rows have this key", None
+    return "", matching[0]
 
 
 def apply_corrections(

@@ -69,13 +69,13 @@ def effect_of_corrections(
     rows = np.arange(len(after))
     if len(rows) > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(len(rows), _MOST_ROWS, replace=False))
-    part, old, new = table.take(rows), before[rows], after[rows]
-    X = as_numbers(part)
+    sample, old, new = table.take(rows), before[rows], after[rows]
+    X = as_numbers(sample)
     rates = [LabelAudit(random_state=seed).audit(X, labels).noise_rate for labels in (old, new)]
-    found = [_held_out(model, part, labels, new, seed) for labels in (old, new)]
+    held_out = [_held_out(model, sample, labels, new, seed) for labels in (old, new)]
     return (
-        _standing(found[0], rates[0], rates[1]),
-        _standing(found[1], rates[1], rates[1]),
+        _standing(held_out[0], rates[0], rates[1]),
+        _standing(held_out[1], rates[1], rates[1]),
     )
 
 
@@ -94,8 +94,8 @@ def _held_out(
     return error, float(refused.mean())
 
 
-def _standing(found: tuple[float, float], rate: Estimate, left: Estimate) -> Standing:
-    error, refused = found
+def _standing(held_out: tuple[float, float], rate: Estimate, left: Estimate) -> Standing:
+    error, refused = held_out
     true_error = float(np.clip((error - left) / max(1 - 2 * left, 1e-9), 0.0, 1.0))
     return Standing(error, true_error, refused, rate)
 

@@ -160,30 +160,35 @@ class Evidence:
         self, values: Mapping[str, Any], given: str | None, suggested: str | None
     ) -> list[Feature]:
         """The same for the values of any row, by column; those that are no features are shown."""
-        found = []
+        features = []
         of = self._of
-        here = None if given is None else of.get(given)
-        there = None if suggested is None else of.get(suggested)
+        given_class = None if given is None else of.get(given)
+        suggested_class = None if suggested is None else of.get(suggested)
         for name, value in values.items():
             known = name in self.features
             usual = {label: shown(its.usual[name]) if known else "" for label, its in of.items()}
             against = 0.0
-            if known and here is not None and there is not None and here is not there:
-                against = self._against(name, value, here, there)
-            found.append(Feature(name, shown(value), usual, against))
-        return sorted(found, key=lambda feature: -feature.against)
+            if (
+                known
+                and given_class is not None
+                and suggested_class is not None
+                and given_class is not suggested_class
+            ):
+                against = self._against(name, value, given_class, suggested_class)
+            features.append(Feature(name, shown(value), usual, against))
+        return sorted(features, key=lambda feature: -feature.against)
 
     def as_columns(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values of a row from elsewhere, as numbers or text like the table's columns."""
-        found: dict[str, Any] = dict(values)
-        for name in found.keys() & self.table.columns.keys():
-            column = as_table({name: [found[name]]})[name]
+        converted: dict[str, Any] = dict(values)
+        for name in converted.keys() & self.table.columns.keys():
+            column = as_table({name: [converted[name]]})[name]
             if is_number(self.table[name]) and not is_number(column):
                 column = np.array([np.nan if text is None else to_number(text) for text in column])
             elif not is_number(self.table[name]):
                 column = as_text(column)
-            found[name] = column[0]
-        return found
+            converted[name] = column[0]
+        return converted
 
     def _against(self, name: str, value: Any, given: _OfClass, suggested: _OfClass) -> float:
         if shown(value) == "":
@@ -191,10 +196,12 @@ class Evidence:
         if name in self._spread:
             if not np.isfinite(value):
                 return 0.0
-            here, there = given.usual[name], suggested.usual[name]
-            if not np.isfinite([value, here, there]).all():
+            usual_given, usual_suggested = given.usual[name], suggested.usual[name]
+            if not np.isfinite([value, usual_given, usual_suggested]).all():
                 return 0.0
-            return float((abs(value - here) - abs(value - there)) / self._spread[name])
+            return float(
+                (abs(value - usual_given) - abs(value - usual_suggested)) / self._spread[name]
+            )
         return float(np.log(suggested.share(name, value) / given.share(name, value)))
 
     def neighbours(self, row: int, label: str, k: int = 3) -> list[Neighbour]:
@@ -227,10 +234,10 @@ class Evidence:
     def reason(self, row: int, given: str, suggested: str, k: int = 3) -> str:
         """In one line: the nearest rows of the suggested class, and what speaks for it."""
         near = self.neighbours(row, suggested, k)
-        parts = []
+        terms = []
         if near:
             rows = ", ".join(f"{n.row} ({n.distance:.2g})" for n in near)
-            parts.append(f"nearest {suggested!r}: row{'s' if len(near) > 1 else ''} {rows}")
+            terms.append(f"nearest {suggested!r}: row{'s' if len(near) > 1 else ''} {rows}")
         speaking = [f for f in self.row(row, given, suggested) if f.against > 0][:k]
         if speaking:
             told = "; ".join(
@@ -238,8 +245,8 @@ class Evidence:
                 f"of {suggested!r} {f.usual[suggested]})"
                 for f in speaking
             )
-            parts.append(f"against {given!r}: {told}")
-        return "; ".join(parts)
+            terms.append(f"against {given!r}: {told}")
+        return "; ".join(terms)
 
 
 def shown(value: Any) -> str:

@@ -38,7 +38,7 @@ def make_witness(name: str, seed: int = 0) -> Any:
         import buttress
 
         return (
-            buttress.RampClassifierCV(random_state=seed)
+            buttress.RampClassifierCV(gammas="auto", random_state=seed)
             if name == "ramp"
             else buttress.LeakyHockeyStickClassifierCV()
         )
@@ -110,8 +110,8 @@ class AuditJudge:
         suggested = labels.copy()
         suggested[known] = found.suggested.astype(object)
         first = known[found.next(len(known), strategy=self.strategy)]
-        rest = np.setdiff1d(np.arange(len(labels)), known)
-        return Ranking(wrong, suggested, np.concatenate([first, rest]).astype(np.intp))
+        unknown = np.setdiff1d(np.arange(len(labels)), known)
+        return Ranking(wrong, suggested, np.concatenate([first, unknown]).astype(np.intp))
 
     def _judged(self, known: IntArray, labels: NDArray[Any]) -> LabelSuspects:
         """Fit the witnesses, or judge the labels that changed by the scores that stand.
@@ -130,10 +130,10 @@ class AuditJudge:
             n_jobs=self.n_jobs,
             random_state=self.seed,
         )
-        found = audit.audit(self.X[known], labels)
+        suspects = audit.audit(self.X[known], labels)
         self.fitted_labels = labels
         self.fits += 1
-        return found
+        return suspects
 
     def _scores_stand(self, known: IntArray, labels: NDArray[Any]) -> bool:
         before = self.fitted_labels

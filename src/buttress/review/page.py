@@ -295,7 +295,7 @@ class ReviewPage:
 
     def _page(self, request: Request, template: str, status: int = 200, **more: Any) -> Response:
         reviewer, store = self._reviewer(request), self.room.store
-        mine = [d for d in store.decisions() if d.reviewer == reviewer][-1:] if reviewer else []
+        decided = [d for d in store.decisions() if d.reviewer == reviewer][-1:] if reviewer else []
         text = self._templates.get_template(template).render(
             root=_root(request),
             title=self.room.title,
@@ -303,8 +303,8 @@ class ReviewPage:
             progress=self._progress(),
             agreement=agreement_of(store.decisions()),
             busy=self.room.busy,
-            last_decision=mine[0] if mine else None,
-            last_key=store.item(mine[0].item).key if mine else "",
+            last_decision=decided[0] if decided else None,
+            last_key=store.item(decided[0].item).key if decided else "",
             files=self.room.files is not None,
             **more,
         )
@@ -349,8 +349,8 @@ def _number(text: str) -> int:
 
 async def _form(request: Request) -> dict[str, str]:
     body = b""
-    async for part in request.stream():
-        body += part
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > _MOST_BYTES:
             raise ReviewError("the form is too long")
     entries = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)

@@ -112,11 +112,11 @@ def corrections_of(store: ReviewStore, key_column: str) -> list[Correction]:
     """What the review in a store has decided, in order; kept labels are included."""
     deciding = {decision.item: decision for decision in store.decisions()}
     outcomes = store.outcomes()
-    found = []
+    items = []
     for number, decision in deciding.items():
         item = store.item(number)
         if number in outcomes and item.given is not None:
-            found.append(
+            items.append(
                 Correction(
                     item.key,
                     item.given,
@@ -127,7 +127,7 @@ def corrections_of(store: ReviewStore, key_column: str) -> list[Correction]:
                     key_column,
                 )
             )
-    return found
+    return items
 
 
 class SuspectRoom:

@@ -96,8 +96,8 @@ class ReviewStore(Database):
                 "EXISTS (SELECT 1 FROM decisions WHERE item = items.id AND undone IS NULL "
                 "AND reviewer = ?)"
             )
-            found = list(held)
-            if len(found) < k:
+            chosen = list(held)
+            if len(chosen) < k:
                 fresh = self._select(f"state = 'open' AND queued = 1 AND {free}", (reviewer,), k)
                 asked = self._select(
                     f"state IN ('second', 'disputed') AND {free} AND NOT {said}",
@@ -105,18 +105,18 @@ class ReviewStore(Database):
                     k,
                 )
                 merged = sorted(fresh + asked, key=lambda item: (-item.priority, item.id))
-                found += [item for item in merged if item not in held][: k - len(found)]
-            if len(found) < k:
-                found += self._select(
+                chosen += [item for item in merged if item not in held][: k - len(chosen)]
+            if len(chosen) < k:
+                chosen += self._select(
                     f"state = 'disputed' AND {free} AND {said}",
                     (reviewer, reviewer),
-                    k - len(found),
+                    k - len(chosen),
                 )
             base.executemany(
                 "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
-                [(item.id, reviewer, now + self.lease_seconds) for item in found],
+                [(item.id, reviewer, now + self.lease_seconds) for item in chosen],
             )
-        return found
+        return chosen
 
     def _held(self, reviewer: str, k: int) -> list[Item]:
         """Rows handed out to a reviewer who has not spoken of them yet."""
@@ -148,10 +148,10 @@ class ReviewStore(Database):
 
     def item(self, number: int) -> Item:
         """The row with this id."""
-        found = self._select("id = ?", (number,), 1)
-        if not found:
+        rows = self._select("id = ?", (number,), 1)
+        if not rows:
             raise ReviewError(f"there is no row {number} in this review")
-        return found[0]
+        return rows[0]
 
     def hold(self, number: int, reviewer: str) -> bool:
         """Keep a row for a reviewer; False when another has it."""
@@ -237,10 +237,10 @@ class ReviewStore(Database):
     def undo(self, reviewer: str) -> Decision:
         """Take back the reviewer's last decision; the row is theirs again."""
         with self._change() as base:
-            mine = self._decisions("reviewer = ?", (reviewer,))
-            if not mine:
+            decisions = self._decisions("reviewer = ?", (reviewer,))
+            if not decisions:
                 raise ReviewError("there is nothing to undo")
-            last = mine[-1]
+            last = decisions[-1]
             taken = base.execute("SELECT taken FROM decisions WHERE id = ?", (last.id,)).fetchone()
             if taken[0]:
                 raise ReviewError("the model has learned this label; it cannot be taken back")
@@ -337,13 +337,13 @@ class ReviewStore(Database):
             "AND seconds <= ? ORDER BY id",
             (time.time() - older_than,),
         )
-        found = []
+        decisions = []
         for (number,) in rows:
             decision = self._decisions("id = ?", (number,))[0]
             item = self.item(decision.item)
             if item.label is not None and item.label == decision.label:
-                found.append((decision, item))
-        return found
+                decisions.append((decision, item))
+        return decisions
 
     def mark_taken(self, decisions: Iterable[int]) -> None:
         """The model has learned these decisions; they can no longer be undone."""

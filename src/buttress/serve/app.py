@@ -139,17 +139,17 @@ class Api:
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise RequestError("a compressed body is not accepted", 415)
 
-        parts, size = [], 0
+        chunks, size = [], 0
         try:
             async with asyncio.timeout(self.service.settings.timeout):
-                async for part in request.stream():
-                    size += len(part)
+                async for chunk in request.stream():
+                    size += len(chunk)
                     if size > most:
                         raise RequestError(
                             f"the body is larger than {most} bytes", 413, {"Connection": "close"}
                         )
-                    parts.append(part)
-            return b"".join(parts)
+                    chunks.append(chunk)
+            return b"".join(chunks)
         except TimeoutError:
             raise RequestError(
                 "the body did not arrive in time", 408, {"Connection": "close"}

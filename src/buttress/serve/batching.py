@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._threads import thread_pool
 from buttress.serve.errors import RequestError
 from buttress.serve.model import Answers, ServedModel
 
@@ -85,7 +85,7 @@ class Batcher:
         self.most_waiting = most_waiting
         self.waiting_rows = 0
         self.threaded = threaded
-        self.worker = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self.worker = thread_pool(1, "model")
         self._seen = seen
         self._waiting: deque[Waiting] = deque()
         self._running = False

@@ -82,14 +82,14 @@ class Columns:
     def encode(self, rows: Rows) -> Array:
         """The matrix of some rows; what does not fit is named."""
         position = self._layouts.get(rows.names) or self._layout(rows.names)
-        parts = []
+        blocks = []
         if self.numeric:
-            parts.append(self._numbers(rows, [position[name] for name in self.numeric]))
+            blocks.append(self._numbers(rows, [position[name] for name in self.numeric]))
         for name, codes in self._codes.items():
-            parts.append(self._one_hot(rows, name, position[name], codes))
+            blocks.append(self._one_hot(rows, name, position[name], codes))
         for name, derive in self.derived.items():
-            parts.append(self._derived(rows, name, position[name], derive))
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
+            blocks.append(self._derived(rows, name, position[name], derive))
+        return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
 
     def _layout(self, names: tuple[str, ...]) -> dict[str, int]:
         """Where the model's columns stand in the rows of a request."""

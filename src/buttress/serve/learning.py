@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._sqlite import keep_safely, transaction
 from buttress.serve.errors import RequestError
 from buttress.serve.model import ServedModel
 from buttress.tables.table import label_text
@@ -97,8 +98,7 @@ class LearnLog:
         try:
             # Learning is one process per model: the file stays locked as long as this one lives.
             self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=FULL")
+            keep_safely(self._base)
             self._base.executescript(_SCHEMA)
             self._base.execute("INSERT OR IGNORE INTO about VALUES ('model', ?)", (base,))
         except sqlite3.OperationalError:
@@ -116,15 +116,8 @@ class LearnLog:
 
     def append(self, lessons: Sequence[Lesson]) -> list[Learned | RequestError]:
         """Log lessons in one transaction; on disk when this returns."""
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            results = [self._append(lesson) for lesson in lessons]
-            self._base.execute("COMMIT")
-        except BaseException:
-            if self._base.in_transaction:
-                self._base.execute("ROLLBACK")
-            raise
-        return results
+        with transaction(self._base):
+            return [self._append(lesson) for lesson in lessons]
 
     def _append(self, lesson: Lesson) -> Learned | RequestError:
         digest = lesson.digest
@@ -183,8 +176,8 @@ class LearnLog:
 
     def checkpoints(self) -> list[tuple[int, Path]]:
         """The checkpoints that exist, newest first."""
-        found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("state-*.ckpt")]
-        return sorted(found, reverse=True)
+        states = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("state-*.ckpt")]
+        return sorted(states, reverse=True)
 
     def close(self) -> None:
         """Close the log."""

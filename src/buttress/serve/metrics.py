@@ -71,12 +71,12 @@ class Gauge(Counter):
 
     def lines(self) -> Iterable[str]:
         """One line per value; none while there is no number."""
-        found = self._ask()
-        if isinstance(found, dict):
-            for value, number in found.items():
+        values = self._ask()
+        if isinstance(values, dict):
+            for value, number in values.items():
                 yield f"{self.name}{_braces(((self._label, value),))} {_number(number)}"
-        elif found is not None:
-            yield f"{self.name} {_number(found)}"
+        elif values is not None:
+            yield f"{self.name} {_number(values)}"
 
 
 class Histogram(Counter):

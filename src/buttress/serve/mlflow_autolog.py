@@ -49,11 +49,11 @@ def autolog(*, disable: bool = False, log_models: bool = False) -> None:
     ``suspects``, the labels named; ``promised_error``, the bound of a risk certificate.
     """
     _mlflow()
-    for estimator, own in _patched.items():
-        if own is None:
+    for estimator, original in _patched.items():
+        if original is None:
             del estimator.fit
         else:
-            estimator.fit = own
+            estimator.fit = original
     _patched.clear()
     if disable:
         return
@@ -93,9 +93,9 @@ def _estimators() -> Iterator[Any]:
     """The public classes that are fitted."""
     package = import_module("buttress")
     for name in package.__all__:
-        found = getattr(package, name)
-        if isinstance(found, type) and hasattr(found, "fit"):
-            yield found
+        member = getattr(package, name)
+        if isinstance(member, type) and hasattr(member, "fit"):
+            yield member
 
 
 def _logging(fit: Callable[..., Any], log_models: bool) -> Callable[..., Any]:

@@ -49,8 +49,8 @@ def _with_file(model: Any, write: Any, settings: dict[str, Any]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.skops"
         save(model, file)
-        own = {"pip_requirements": [f"buttress[export,data]=={__version__}"]}
-        return write(loader_module=_LOADER, data_path=str(file), **own | settings)
+        defaults = {"pip_requirements": [f"buttress[export,data]=={__version__}"]}
+        return write(loader_module=_LOADER, data_path=str(file), **defaults | settings)
 
 
 def _mlflow() -> Any:
@@ -91,16 +91,16 @@ class Answering:
         ]
         X = self.served.columns.encode(Rows(names, values, "json"))
         answers = self.served.answer(X)
-        found: dict[str, Any] = {"label": answers.labels, "refused": answers.refused}
+        columns: dict[str, Any] = {"label": answers.labels, "refused": answers.refused}
         if answers.margins is not None:
             margins = answers.margins
-            found["margin"] = margins if margins.ndim == 1 else margins.max(axis=1)
+            columns["margin"] = margins if margins.ndim == 1 else margins.max(axis=1)
         if answers.probabilities is not None:
             for label, column in zip(
                 self.served.classes.tolist(), answers.probabilities.T, strict=True
             ):
-                found[f"probability_{label}"] = column
-        return pd.DataFrame(found, index=frame.index)
+                columns[f"probability_{label}"] = column
+        return pd.DataFrame(columns, index=frame.index)
 
 
 def _load_pyfunc(data_path: str) -> Answering:

@@ -87,10 +87,10 @@ class ServedModel:
         self.target = model.target if table else None
         make = table_columns if table else plain_columns
         self.columns = make(model, lenient, kept)
-        found = model.estimator_ if table else model
+        inner = model.estimator_ if table else model
         # A search by scikit-learn hands every call on; go to the winner at once.
-        own = isinstance(found, BaseMarginClassifier)
-        self.estimator = found if own else getattr(found, "best_estimator_", found)
+        is_ours = isinstance(inner, BaseMarginClassifier)
+        self.estimator = inner if is_ours else getattr(inner, "best_estimator_", inner)
         self.classes = self.estimator.classes_
         self._margin = isinstance(self.estimator, BaseMarginClassifier)
         # Rows of a request are checked when they are encoded; a second time costs 0.1 ms each.
@@ -161,8 +161,8 @@ class ServedModel:
         band, cost = self.band, getattr(self.estimator, "d", None)
         if band is not None and self.refuse_below is None and isinstance(cost, float):
             middle, half = sum(band) / 2, max((band[1] - band[0]) / 2, 1e-300)
-            place = np.minimum(np.abs(answers.margins - middle) / half, 1.0)
-            return np.asarray(0.5 - (0.5 - cost) * place)
+            nearness = np.minimum(np.abs(answers.margins - middle) / half, 1.0)
+            return np.asarray(0.5 - (0.5 - cost) * nearness)
         return np.asarray(1.0 / (1.0 + np.exp(np.minimum(clearness(answers.margins), 500.0))))
 
     def answer(self, X: Array) -> Answers:
@@ -178,8 +178,10 @@ class ServedModel:
                 labels = self.classes[best]
             else:
                 labels = np.asarray(estimator.predict(X))
-            own = hasattr(estimator, "reject")
-            refused = np.asarray(estimator.reject(X)) if own else np.zeros(len(X), dtype=bool)
+            may_refuse = hasattr(estimator, "reject")
+            refused = (
+                np.asarray(estimator.reject(X)) if may_refuse else np.zeros(len(X), dtype=bool)
+            )
         if self.refuse_below is not None and margins is not None:
             refused = refused | (clearness(margins) < self.refuse_below)
         return Answers(labels, margins, probabilities, refused)
@@ -210,15 +212,15 @@ class ServedModel:
 
     def _groups(self) -> list[tuple[int, int]]:
         """Where every column of a request stands in the encoded matrix."""
-        place, position = {}, 0
+        span_of, position = {}, 0
         for name in self.columns.numeric:
-            place[name], position = (position, position + 1), position + 1
+            span_of[name], position = (position, position + 1), position + 1
         for name, values in self.columns.categories.items():
-            place[name], position = (position, position + len(values)), position + len(values)
+            span_of[name], position = (position, position + len(values)), position + len(values)
         for name, derive in self.columns.derived.items():
             width = derive([None]).shape[1]
-            place[name], position = (position, position + width), position + width
-        return [place[name] for name in self.columns.names]
+            span_of[name], position = (position, position + width), position + width
+        return [span_of[name] for name in self.columns.names]
 
 
 def clearness(margins: Array) -> Array:

@@ -171,10 +171,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         raise RequestError("a name appears twice in one object", 400)
-    return found
+    return record
 
 
 def _names(names: Any) -> tuple[str, ...]:

@@ -251,10 +251,10 @@ class Service:
         target = self.model.target or "label"
         if target not in rows.names:
             raise RequestError(f"rows to learn need the column {target!r}")
-        place = rows.names.index(target)
-        labels = [self.learning.label(row[place], i) for i, row in enumerate(rows.values, 1)]
+        column = rows.names.index(target)
+        labels = [self.learning.label(row[column], i) for i, row in enumerate(rows.values, 1)]
         names = tuple(name for name in rows.names if name != target)
-        values = [[v for i, v in enumerate(row) if i != place] for row in rows.values]
+        values = [[v for i, v in enumerate(row) if i != column] for row in rows.values]
         return Lesson(self.model.columns.encode(Rows(names, values, rows.form)), labels, key)
 
     async def _taught(self, lesson: Lesson) -> Learned:

@@ -72,7 +72,7 @@ class TrainingRows:
         if self._reasons is None or self._reasons[0] is not model:
             self.prepare(model)
         assert self._reasons is not None
-        found = self._reasons[1].of(X, np.arange(len(X)))
+        reasons = self._reasons[1].of(X, np.arange(len(X)))
         return [
             RefusalReason(
                 each.row,
@@ -81,7 +81,7 @@ class TrainingRows:
                 each.agreement,
                 {str(label): self.numbers[rows] for label, rows in each.nearest.items()},
             )
-            for each in found
+            for each in reasons
         ]
 
 

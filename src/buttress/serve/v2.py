@@ -223,7 +223,7 @@ def _outputs(
     n = len(answers)
     kind = _label_type(model)
     labels = answers.labels.tolist()
-    found = [
+    outputs = [
         {
             "name": "label",
             "datatype": kind,
@@ -235,11 +235,11 @@ def _outputs(
     for name, values in (("margin", answers.margins), ("probability", answers.probabilities)):
         if values is not None:
             shape, data = list(values.shape), values.ravel().tolist()
-            found.append({"name": name, "datatype": "FP64", "shape": shape, "data": data})
+            outputs.append({"name": name, "datatype": "FP64", "shape": shape, "data": data})
     if wanted is None:
-        return found
-    known = {each["name"] for each in found}
+        return outputs
+    known = {each["name"] for each in outputs}
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise RequestError(f"there is no output {str(unknown[0])[:40]!r}")
-    return [each for each in found if each["name"] in wanted]
+    return [each for each in outputs if each["name"] in wanted]

@@ -15,14 +15,14 @@ from buttress.tables.table import Table, TableError, as_column, as_text, listed,
 
 def parquet_names(path: Path) -> list[str]:
     """The columns of a Parquet file."""
-    _, file = _opened(path)
+    _, file = open_parquet(path)
     with file:
         return _names(path, file)
 
 
 def iter_parquet(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
     """Blocks of rows of a Parquet file."""
-    pyarrow, file = _opened(path)
+    pyarrow, file = open_parquet(path)
     with file:
         _names(path, file)
         if file.metadata.num_rows == 0:
@@ -41,7 +41,8 @@ def give_back() -> None:
     pyarrow.default_memory_pool().release_unused()
 
 
-def _opened(path: Path) -> tuple[Any, Any]:
+def open_parquet(path: Path) -> tuple[Any, Any]:
+    """The module pyarrow and the file, or why there is none."""
     try:
         import pyarrow
         import pyarrow.parquet as parquet

@@ -53,7 +53,7 @@ def jsonl_names(path: Path) -> list[str]:
 
 def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any]:
     """Names of the columns, and the reader behind them."""
-    lines = _clean(path, file)
+    lines = lines_without_nul(path, file)
     # Blank lines before the header are skipped, as those behind it are.
     start = []
     for line in lines:
@@ -112,7 +112,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
         raise TableError(f"{path}: not a CSV file: {error}") from None
 
 
-def _clean(path: Path, file: IO[str]) -> Iterator[str]:
+def lines_without_nul(path: Path, file: IO[str]) -> Iterator[str]:
     """The lines of a file, none of which may hold a NUL byte."""
     for number, line in enumerate(file, start=1):
         try:

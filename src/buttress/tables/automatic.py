@@ -90,24 +90,24 @@ def choose_model(
     """
     measure = rules.measure
     encode = Encoding(table, missing)
-    found = race(kinds, encode, labels, rules)
-    kind = found.winner(measure)
-    why = _reason(found, kind, measure) if len(kinds) > 1 else f"{TITLES[kind]} was asked for"
+    race_result = race(kinds, encode, labels, rules)
+    kind = race_result.winner(measure)
+    why = _reason(race_result, kind, measure) if len(kinds) > 1 else f"{TITLES[kind]} was asked for"
     empty = TableClassifier(make_candidate(kind, rules.request), target=target, missing=missing)
-    job = LastFit(empty, encode, labels, found, kind, rules)
+    job = LastFit(empty, encode, labels, race_result, kind, rules)
     fitted, final, judged = job.run(approximation)
-    return Chosen(fitted, kind, why, found, final, judged)
+    return Chosen(fitted, kind, why, race_result, final, judged)
 
 
-def _reason(found: Race, chosen: str, measure: Measure) -> str:
-    losses = {each.kind: measure.value(each) for each in found.judged}
+def _reason(race_result: Race, chosen: str, measure: Measure) -> str:
+    losses = {each.kind: measure.value(each) for each in race_result.judged}
     others = ", ".join(
         f"{each.title} {100 * losses[each.kind]:.2f} %"
-        for each in found.judged
+        for each in race_result.judged
         if each.kind != chosen
     )
-    best = found.of(chosen)
-    rivals = [each for each in found.judged if each.kind != chosen and not each.dropped]
+    best = race_result.of(chosen)
+    rivals = [each for each in race_result.judged if each.kind != chosen and not each.dropped]
     near = [each.title for each in rivals if measure.worse(each, best) < _DISTINCT]
     chance = f"; its lead over {' and '.join(near)} may be chance" if near else ""
     return (

@@ -68,6 +68,7 @@ class TableClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         target: str | None = None,
+        *,
         missing: str = "error",
         new_categories: str = "error",
         extra_columns: str = "error",
@@ -108,7 +109,10 @@ class TableClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
                 "choose missing='drop-rows' to leave them out"
             )
         encoder = TableEncoder(
-            self.missing, self.new_categories, self.extra_columns, self.standardize
+            missing=self.missing,
+            new_categories=self.new_categories,
+            extra_columns=self.extra_columns,
+            standardize=self.standardize,
         )
         encoded = encoder.fit_transform(table)
         estimator = clone(self.estimator).fit(encoded, class_labels(labels))

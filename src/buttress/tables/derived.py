@@ -40,8 +40,10 @@ def looks_like_dates(values: Iterable[Any]) -> bool:
 
 def date_names(column: str, clock: bool) -> list[str]:
     """Names of the columns that `date_parts` makes."""
-    parts = ["day", "year_sin", "year_cos", "week_sin", "week_cos"]
-    return [f"{column}:{part}" for part in (*parts, *(("day_sin", "day_cos") if clock else ()))]
+    features = ["day", "year_sin", "year_cos", "week_sin", "week_cos"]
+    return [
+        f"{column}:{feature}" for feature in (*features, *(("day_sin", "day_cos") if clock else ()))
+    ]
 
 
 def date_parts(column: str, values: Sequence[str], clock: bool) -> Array:
@@ -68,12 +70,14 @@ def date_parts(column: str, values: Sequence[str], clock: bool) -> Array:
     array([[4.  , 0.07, 1.  , 0.  , 1.  ]])
     """
     seconds = [_seconds(value) for value in values]
-    for value, found in zip(values, seconds, strict=True):
-        if found is None:
+    for value, moment in zip(values, seconds, strict=True):
+        if moment is None:
             raise TableError(f"column {column!r} holds dates such as 2024-02-29, but {value!r}")
     days = np.array(seconds, dtype=float).reshape(-1) / _DAY
     turns = [days / _YEAR, (days + _THURSDAY) / 7.0, *([days] if clock else [])]
-    circles = [part(2.0 * np.pi * (turn % 1.0)) for turn in turns for part in (np.sin, np.cos)]
+    circles = [
+        circular(2.0 * np.pi * (turn % 1.0)) for turn in turns for circular in (np.sin, np.cos)
+    ]
     return np.column_stack([days, *circles])
 
 

@@ -113,6 +113,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         missing: str = "error",
         new_categories: str = "error",
         extra_columns: str = "error",
@@ -218,16 +219,16 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_width(X)
         table = self._checked(as_table(X, names=self.feature_names_in_))
-        parts = []
+        blocks = []
         if self.numeric_:
             numbers = self._numbers(table)
             if self.scaler_ is not None:
                 numbers = self.scaler_.transform(numbers, copy=False)
-            parts.append(numbers)
+            blocks.append(numbers)
         for name, categories in self.categories_.items():
-            parts.append(self._one_hot(name, table[name], categories))
-        parts += [self.derive(name, table[name].tolist()) for name in self.derived_columns()]
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
+            blocks.append(self._one_hot(name, table[name], categories))
+        blocks += [self.derive(name, table[name].tolist()) for name in self.derived_columns()]
+        return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
 
     def derived_columns(self) -> list[str]:
         """The columns that are neither numbers nor categories: dates, then free text."""
@@ -248,9 +249,9 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         if name in self.texts_:
             return hashed_text(filled, self.text_size)
         about = self.dates_[name]
-        parts = date_parts(name, filled, about["clock"])
-        parts[:, 0] = (parts[:, 0] - about["mean"]) / about["scale"]
-        return parts
+        features = date_parts(name, filled, about["clock"])
+        features[:, 0] = (features[:, 0] - about["mean"]) / about["scale"]
+        return features
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of the result: ``column``, ``column=category``, ``column:part``.
@@ -382,5 +383,5 @@ def _fill_value(name: str, values: NDArray[Any]) -> Any:
         raise TableError(f"column {name!r} has no value at all: leave it out")
     if is_number(values):
         return float(np.median(present))
-    found, counts = np.unique(present.astype(str), return_counts=True)
-    return str(found[counts.argmax()])
+    categories, counts = np.unique(present.astype(str), return_counts=True)
+    return str(categories[counts.argmax()])

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from buttress._files import replacing
 from buttress.tables._columns import Kinds, objects
-from buttress.tables._text import opened, suffix_of
-from buttress.tables.grammar import Malformed, refuse_nul, to_label, to_number
+from buttress.tables._text import lines_without_nul, opened, suffix_of
+from buttress.tables.grammar import to_label, to_number
 from buttress.tables.table import Table, TableError
 
 SUFFIXES = (".svm", ".libsvm", ".svmlight")
@@ -181,11 +181,7 @@ def _table(block: Sequence[_Row], positions: dict[str, int], width: int, kinds: 
 
 def _rows(path: Path, file: Any) -> Iterator[_Row]:
     """Line, label, indices and values of every row."""
-    for number, line in enumerate(file, start=1):
-        try:
-            refuse_nul(line)
-        except Malformed as reason:
-            raise TableError(f"{path}, line {number}: {reason}") from None
+    for number, line in enumerate(lines_without_nul(path, file), start=1):
         words = line.partition("#")[0].split()
         if not words:
             continue

@@ -12,6 +12,7 @@ from buttress._files import is_device
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
 from buttress.tables._parquet import give_back, iter_parquet, parquet_names
+from buttress.tables._parquet import open_parquet as open_parquet
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names

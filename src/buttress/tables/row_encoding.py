@@ -57,10 +57,10 @@ class Encoding:
 
     def encoder(self, rows: IntArray) -> TableEncoder:
         """The encoder of a model that learns from `rows`."""
-        return TableEncoder(self.missing).fit(self._take(rows))
+        return TableEncoder(missing=self.missing).fit(self._take(rows))
 
     def __call__(self, train: IntArray, test: IntArray) -> tuple[Any, Any]:
-        encoder = TableEncoder(self.missing, "ignore")
+        encoder = TableEncoder(missing=self.missing, new_categories="ignore")
         first = encoder.fit_transform(self._take(train))
         return first, encoder.transform(self._take(test)) if len(test) else first[:0]
 

@@ -161,7 +161,7 @@ def _plan(ordered: Array, starts: list[float], shares: list[float]) -> Threshold
     step = max((1.0 - last) / (STEPS - 1), 1e-3) if last < 1.0 else 1.0
     coverages = [np.arange(a, b - 1e-12, step) for a, b in pairwise(starts)]
     coverages.append(np.linspace(last, 1.0, STEPS))
-    return ThresholdPlan(tuple(_at(ordered, part) for part in coverages), tuple(shares))
+    return ThresholdPlan(tuple(_at(ordered, coverage) for coverage in coverages), tuple(shares))
 
 
 def _running_error(rows: CalibrationRows) -> Array:
@@ -366,14 +366,14 @@ def _missing(rows: CalibrationRows, start: BoolArray, target: float, level: floa
     """Calibration rows that lack, at the error seen among the surest, whichever needs fewest."""
     ordered = np.sort(rows.confidence)[::-1]
     n = len(ordered)
-    found = []
+    certified = []
     for k in np.unique(np.linspace(min(_FEWEST_SEEN, n), n, STEPS).astype(int)).tolist():
         kept = rows.answered(float(ordered[k]) if k < n else 0.0)
         needed = _needed(rows, kept, target, level) if kept.any() else None
         if needed is not None:
-            found.append(math.ceil(needed / float(kept.mean())) - n)
-    if not found or min(found) >= 1:
-        return min(found, default=None)
+            certified.append(math.ceil(needed / float(kept.mean())) - n)
+    if not certified or min(certified) >= 1:
+        return min(certified, default=None)
     # others would pass, but the test had ended at its start: what lacks there
     needed = _needed(rows, start, target, level) if start.any() else None
     return 1 if needed is None else max(1, math.ceil(needed / float(start.mean())) - n)

@@ -17,7 +17,7 @@ from buttress.classifiers.callbacks import (
     has_callbacks,
     watched,
 )
-from buttress.classifiers.kernel_source import check_finite
+from buttress.classifiers.kernel_source import check_finite, kernel_of
 from buttress.classifiers.online._state import COUNTERS, CheckpointMixin
 from buttress.classifiers.online._warnings import warn_of_few_rows, warn_of_growth, warn_of_labels
 from buttress.classifiers.online.drift import Rivalry, learn_with_rival
@@ -25,7 +25,7 @@ from buttress.classifiers.online.history import History, Window
 from buttress.classifiers.online.labels import answers, encode, split_labels, targets
 from buttress.classifiers.online.river_bridge import is_detector, make_drift_test
 from buttress.classifiers.parameters import check_common, check_number, check_option
-from buttress.kernels import Kernel, check_symmetric, make_kernel, resolve_gamma
+from buttress.kernels import Kernel, check_symmetric, resolve_gamma
 from buttress.solvers.stream.budget import POLICIES
 from buttress.solvers.stream.model import OnlineModel
 from buttress.solvers.stream.rules import Outcome
@@ -237,14 +237,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
     def _prepare(
         self, width: float | None, center: Array | None, dtype: Any, is_sparse: bool, gram: Any
     ) -> None:
-        self.kernel_: Kernel = make_kernel(
-            self.kernel,
-            gamma=width,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            center=center,
-        )
+        self.kernel_: Kernel = kernel_of(self, width, center)
         self.gamma_ = self.kernel_.params.get("gamma")
         precomputed = self.kernel == "precomputed"
         self._storage = (np.dtype(dtype), is_sparse)

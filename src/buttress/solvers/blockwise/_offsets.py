@@ -48,11 +48,11 @@ def _slope(loss: Any, margin: Array, side: Array, weight: Array, move: float, wo
 
 @compiled(allocates=True)
 def _moves(
-    loss: Any, margins: Array, sides: Array, weights: Array, correction: Array, found: Array
+    loss: Any, margins: Array, sides: Array, weights: Array, correction: Array, moves: Array
 ) -> None:
     """`SampleOffsets._bisect` for a loss with scalars; rows of the matrices are columns."""
     work = np.empty_like(margins[0])
-    for c in range(len(found)):
+    for c in range(len(moves)):
         margin, side, weight, more = margins[c], sides[c], weights[c], correction[c]
         low, high = -_FIRST_WIDTH, _FIRST_WIDTH
         while _slope(loss, margin, side, weight, low, work) + more > 0 and low > -_WIDEST:
@@ -65,7 +65,7 @@ def _moves(
                 low = middle
             else:
                 high = middle
-        found[c] = 0.5 * (low + high)
+        moves[c] = 0.5 * (low + high)
 
 
 class SampleOffsets:
@@ -91,14 +91,14 @@ class SampleOffsets:
         """Decide by the curvature at the points `theta` which columns need the search."""
         loss = self.sample.rows.loss
         bound = float(getattr(loss, "curvature_bound", 1.0))
-        for part in np.array_split(np.arange(theta.shape[1]), max(1, theta.shape[1] // 32)):
-            margin, member = self._margins(theta[:, part], part, _LOOK_ROWS)
+        for batch in np.array_split(np.arange(theta.shape[1]), max(1, theta.shape[1] // 32)):
+            margin, member = self._margins(theta[:, batch], batch, _LOOK_ROWS)
             bend, weight = loss.curvature(margin) * member, member.sum(axis=0)
             total, squares = bend.sum(axis=0), (bend * bend).sum(axis=0)
             # Rows that share the curvature evenly would be this part of all: beyond the bend of a
             # loss all margins are hardly curved, and no kink is in the way.
             few = total * total <= _FEW_CURVED * weight * squares
-            self.held[part] = few & (total < _FEW_CURVED * bound * weight)
+            self.held[batch] = few & (total < _FEW_CURVED * bound * weight)
 
     def moves(self, theta: Array, slope: Array, step: Array, columns: IntArray) -> Array:
         """How far to move the offsets when the weights move by `step`.
@@ -123,7 +123,7 @@ class SampleOffsets:
 
         scalars = getattr(self.sample.rows.loss, "scalars", None)
         if scalars is not None:
-            found: Array = np.empty(len(columns))
+            move: Array = np.empty(len(columns))
             sides = np.broadcast_to(target.T, margin.T.shape)
             for_loss(_moves, scalars)(
                 scalars,
@@ -131,12 +131,12 @@ class SampleOffsets:
                 np.ascontiguousarray(sides),
                 np.ascontiguousarray(member.T),
                 correction * total,
-                found,
+                move,
             )
         else:
-            found = self._bisect(margin, target, member, total, correction)
+            move = self._bisect(margin, target, member, total, correction)
         # A slope that never turns comes from the correction: the sample has no answer.
-        return np.where(np.abs(found) < _WIDEST / 10.0, found, 0.0)
+        return np.where(np.abs(move) < _WIDEST / 10.0, move, 0.0)
 
     def _bisect(
         self, margin: Array, target: Array, member: Array, total: Array, correction: Array
@@ -193,7 +193,9 @@ def sample_offsets(sample: Objective | None) -> SampleOffsets | None:
     if n_rows > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(4).permutation(n_rows)[:_MOST_ROWS])
     tiles = [
-        tile for part in sample.source.map(partial(_tiles, sample.reader, rows)) for tile in part
+        tile
+        for of_block in sample.source.map(partial(_tiles, sample.reader, rows))
+        for tile in of_block
     ]
     fields = ("raw", "targets", "weight", "numbers", "codes", "members")
     whole = (np.concatenate([getattr(tile, name) for tile in tiles]) for name in fields)
@@ -202,12 +204,12 @@ def sample_offsets(sample: Objective | None) -> SampleOffsets | None:
 
 def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
     """The rows of a block with these places, tile by tile."""
-    found = []
+    chosen = []
     start = block.start
     for tile in reader.tiles(block):
         inside = rows[(rows >= start) & (rows < start + len(tile.raw))] - start
         start += len(tile.raw)
-        found.append(
+        chosen.append(
             Rows(
                 tile.raw[inside],
                 tile.targets[inside],
@@ -217,4 +219,4 @@ def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
                 tile.members[inside],
             )
         )
-    return found
+    return chosen

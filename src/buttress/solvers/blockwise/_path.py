@@ -45,16 +45,16 @@ class _Solved:
     factors: list[Array] = field(default_factory=list)
     group: IntArray = field(default_factory=lambda: np.empty(0, dtype=int))
 
-    def keep(self, part: IntArray, found: State) -> None:
+    def keep(self, columns: IntArray, reached: State) -> None:
         state = self.state
-        state.passes += found.passes
-        state.theta[:, part], state.gradient[:, part] = found.theta, found.gradient
-        state.value[part], state.decrement[part] = found.value, found.decrement
-        state.done[part] = found.done
+        state.passes += reached.passes
+        state.theta[:, columns], state.gradient[:, columns] = reached.theta, reached.gradient
+        state.value[columns], state.decrement[columns] = reached.value, reached.decrement
+        state.done[columns] = reached.done
 
-    def keep_metric(self, part: IntArray, metric: Preconditioner) -> None:
+    def keep_metric(self, columns: IntArray, metric: Preconditioner) -> None:
         if isinstance(metric, SampledCurvature):
-            self.group[part] = metric.group + len(self.factors)
+            self.group[columns] = metric.group + len(self.factors)
             self.factors.extend(metric.factors)
 
 
@@ -94,17 +94,17 @@ def follow_path(
     tolerance = np.maximum(tolerance, LEAST_TOLERANCE[objective.source.dtype])
     first = _far_apart(objective.columns.alpha, solved.rank)
     for level, rank in enumerate(first):
-        part = np.flatnonzero(solved.rank == rank)
-        begin = _beyond(solved, part, first[:level])
-        extra = objective.only(part)
-        metric: Preconditioner = fixed.only(part)
+        columns = np.flatnonzero(solved.rank == rank)
+        begin = _beyond(solved, columns, first[:level])
+        extra = objective.only(columns)
+        metric: Preconditioner = fixed.only(columns)
         if level:
             metric = _curvature(extra, begin, bound)
-        search = None if offsets is None else offsets.only(part)
+        search = None if offsets is None else offsets.only(columns)
         state: State | None = None
         for _ in range(_METRICS):
             most = min(max_passes, _PASSES)
-            state = run(extra, begin, metric, tolerance[part], most, state=state, offsets=search)
+            state = run(extra, begin, metric, tolerance[columns], most, state=state, offsets=search)
             live = np.flatnonzero(~state.done)
             if len(live) == 0:
                 break
@@ -114,16 +114,16 @@ def follow_path(
             else:
                 metric = _curvature(extra, state.theta, bound)
         assert state is not None
-        solved.keep(part, state)
-        solved.keep_metric(part, metric)
-    part = np.flatnonzero(~np.isin(solved.rank, first))
-    if len(part):
-        begin = _between(solved, part, first)
-        between = SampledCurvature(solved.factors, solved.group[part])
-        search = None if offsets is None else offsets.only(part)
+        solved.keep(columns, state)
+        solved.keep_metric(columns, metric)
+    columns = np.flatnonzero(~np.isin(solved.rank, first))
+    if len(columns):
+        begin = _between(solved, columns, first)
+        between = SampledCurvature(solved.factors, solved.group[columns])
+        search = None if offsets is None else offsets.only(columns)
         most = min(max_passes, _LAST_PASSES)
-        extra = objective.only(part)
-        solved.keep(part, run(extra, begin, between, tolerance[part], most, offsets=search))
+        extra = objective.only(columns)
+        solved.keep(columns, run(extra, begin, between, tolerance[columns], most, offsets=search))
     if (solved.group < 0).any():
         return solved.state, None
     return solved.state, SampledCurvature(solved.factors, solved.group)
@@ -135,9 +135,9 @@ def _nothing_solved(objective: Objective) -> _Solved:
     line = columns.problem * (columns.fold.max() + 1) + columns.fold
     order = np.lexsort((-columns.alpha, line))
     begins = np.append(True, np.diff(line[order]) != 0)
-    places: IntArray = np.arange(shape[1])
+    positions: IntArray = np.arange(shape[1])
     rank = np.empty(shape[1], dtype=int)
-    rank[order] = places - np.maximum.accumulate(np.where(begins, places, 0))
+    rank[order] = positions - np.maximum.accumulate(np.where(begins, positions, 0))
     endless = np.full(shape[1], np.inf)
     none = np.zeros(shape[1], dtype=bool)
     state = State(np.zeros(shape), endless.copy(), np.zeros(shape), endless, 0, none)
@@ -161,17 +161,17 @@ def _curvature(objective: Objective, theta: Array, bound: Array | None) -> Sampl
     return sampled_curvature(objective, theta, np.inf if near else _APART, bound)
 
 
-def _beyond(solved: _Solved, part: IntArray, earlier: list[int]) -> Array:
-    """Where the columns `part` begin: in line with the last two solutions, or at the last."""
+def _beyond(solved: _Solved, columns: IntArray, earlier: list[int]) -> Array:
+    """Where `columns` begin: in line with the last two solutions, or at the last."""
     if not earlier:
-        return np.zeros((len(solved.state.theta), len(part)))
+        return np.zeros((len(solved.state.theta), len(columns)))
     theta, logs = solved.state.theta, np.log(solved.objective.columns.alpha)
-    last = _of_rank(solved, part, earlier[-1])
+    last = _of_rank(solved, columns, earlier[-1])
     begin = theta[:, last]
     if len(earlier) > 1:
-        before = _of_rank(solved, part, earlier[-2])
+        before = _of_rank(solved, columns, earlier[-2])
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (logs[part] - logs[last]) / (logs[last] - logs[before])
+            ratio = (logs[columns] - logs[last]) / (logs[last] - logs[before])
         ratio = np.clip(np.nan_to_num(ratio), 0.0, _FARTHEST)
         begin = begin + ratio * (begin - theta[:, before])
     else:
@@ -180,30 +180,30 @@ def _beyond(solved: _Solved, part: IntArray, earlier: list[int]) -> Array:
     return np.asarray(begin)
 
 
-def _of_rank(solved: _Solved, part: IntArray, rank: int) -> IntArray:
-    """The column of rank `rank` in the line of each column of `part`."""
+def _of_rank(solved: _Solved, columns: IntArray, rank: int) -> IntArray:
+    """The column of rank `rank` in the line of each column of `columns`."""
     there = np.flatnonzero(solved.rank == rank)
     of_line = dict(zip(solved.line[there].tolist(), there.tolist(), strict=True))
-    return np.array([of_line[line] for line in solved.line[part].tolist()])
+    return np.array([of_line[line] for line in solved.line[columns].tolist()])
 
 
-def _between(solved: _Solved, part: IntArray, first: list[int]) -> Array:
+def _between(solved: _Solved, columns: IntArray, first: list[int]) -> Array:
     """Starts of the columns between solved ones, on a curve through their line's solutions."""
     logs = np.log(solved.objective.columns.alpha)
-    begin = np.empty((len(solved.state.theta), len(part)))
+    begin = np.empty((len(solved.state.theta), len(columns)))
     known = np.flatnonzero(np.isin(solved.rank, first))
-    for line in np.unique(solved.line[part]):
-        mine = np.flatnonzero(solved.line[part] == line)
+    for line in np.unique(solved.line[columns]):
+        in_line = np.flatnonzero(solved.line[columns] == line)
         of_line = known[solved.line[known] == line]
         x, one_each = np.unique(logs[of_line], return_index=True)
-        nearest = np.abs(logs[part[mine]][:, None] - logs[of_line]).argmin(axis=1)
-        solved.group[part[mine]] = solved.group[of_line[nearest]]
+        nearest = np.abs(logs[columns[in_line]][:, None] - logs[of_line]).argmin(axis=1)
+        solved.group[columns[in_line]] = solved.group[of_line[nearest]]
         if len(x) == 1:
-            begin[:, mine] = solved.state.theta[:, of_line[:1]]
+            begin[:, in_line] = solved.state.theta[:, of_line[:1]]
             continue
         through = solved.state.theta[:, of_line[one_each]]
         curve = CubicSpline(x, through, axis=1, bc_type="natural")
-        begin[:, mine] = curve(np.clip(logs[part[mine]], x[0], x[-1]))
+        begin[:, in_line] = curve(np.clip(logs[columns[in_line]], x[0], x[-1]))
     return begin
 
 

@@ -40,8 +40,8 @@ class FixedCurvature:
         if border.shape[2] == 0:
             out[:m] = inner
             return out
-        rest = gradient[m:].T - np.einsum("cmq,mc->cq", border, inner)
-        offsets = np.einsum("cqr,cr->cq", self.corner[columns], rest)
+        remainder = gradient[m:].T - np.einsum("cmq,mc->cq", border, inner)
+        offsets = np.einsum("cqr,cr->cq", self.corner[columns], remainder)
         out[m:] = offsets.T
         out[:m] = inner - np.einsum("cmq,cq->mc", border, offsets) / diagonal
         return out
@@ -132,21 +132,21 @@ class SampledCurvature:
         out = np.empty_like(gradient)
         group = self.group[columns]
         for g in np.unique(group):
-            mine = group == g
-            out[:, mine] = linalg.cho_solve(
-                (self.factors[g], True), gradient[:, mine], check_finite=False
+            in_group = group == g
+            out[:, in_group] = linalg.cho_solve(
+                (self.factors[g], True), gradient[:, in_group], check_finite=False
             )
         return out
 
     def refresh(self, theta: Array, columns: IntArray) -> bool:
         return False
 
-    def renewed(self, other: SampledCurvature, columns: IntArray) -> SampledCurvature:
-        """The matrices of `other` for some columns, and these for the rest."""
+    def renewed(self, newer: SampledCurvature, columns: IntArray) -> SampledCurvature:
+        """The matrices of `newer` for some columns, and these for the rest."""
         group = self.group.copy()
-        group[columns] = other.group + len(self.factors)
+        group[columns] = newer.group + len(self.factors)
         used, group = np.unique(group, return_inverse=True)
-        factors = [*self.factors, *other.factors]
+        factors = [*self.factors, *newer.factors]
         return SampledCurvature([factors[k] for k in used], group)
 
 
@@ -159,8 +159,8 @@ class ExactCurvature(SampledCurvature):
         self.objective = objective
 
     def refresh(self, theta: Array, columns: IntArray) -> bool:
-        for part in hessian_batches(self.objective, columns):
-            for c, H in zip(part, self.objective.hessians(theta[:, part], part), strict=True):
+        for batch in hessian_batches(self.objective, columns):
+            for c, H in zip(batch, self.objective.hessians(theta[:, batch], batch), strict=True):
                 self.factors[c] = factor(H, self.objective)
         return True
 
@@ -221,15 +221,17 @@ def sampled_curvature(
     factors: list[Array] = []
     group = np.empty(len(columns), dtype=int)
     for problem in np.unique(columns.problem):
-        here = last[columns.problem[last] == problem]
-        logs = np.log(columns.alpha[here])
+        candidates = last[columns.problem[last] == problem]
+        logs = np.log(columns.alpha[candidates])
         groups = int(np.ceil((logs[-1] - logs[0]) / np.log(ratio) - 1e-9)) + 1
         wanted = np.linspace(logs[0], logs[-1], groups)
-        chosen = here[np.unique(np.abs(logs - wanted[:, None]).argmin(axis=1))]
-        for part in hessian_batches(objective, chosen):
-            found = objective.hessians(theta[:, part], part)
-            factors.extend(factor(H, objective, mixed) for H in found)
-        mine = np.flatnonzero(columns.problem == problem)
-        distance = np.abs(np.log(columns.alpha[mine])[:, None] - np.log(columns.alpha[chosen]))
-        group[mine] = len(factors) - len(chosen) + distance.argmin(axis=1)
+        chosen = candidates[np.unique(np.abs(logs - wanted[:, None]).argmin(axis=1))]
+        for batch in hessian_batches(objective, chosen):
+            hessians = objective.hessians(theta[:, batch], batch)
+            factors.extend(factor(H, objective, mixed) for H in hessians)
+        of_problem = np.flatnonzero(columns.problem == problem)
+        distance = np.abs(
+            np.log(columns.alpha[of_problem])[:, None] - np.log(columns.alpha[chosen])
+        )
+        group[of_problem] = len(factors) - len(chosen) + distance.argmin(axis=1)
     return SampledCurvature(factors, group)

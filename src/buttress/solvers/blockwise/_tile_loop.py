@@ -42,7 +42,7 @@ def _add_tile(
     # Few arrays in each loop: compilers check them pairwise for overlap, or give up.
     margins, counts = np.zeros(strip, dtype=scores.dtype), np.zeros(strip, dtype=scores.dtype)
     sides, slopes = np.zeros_like(margins), np.zeros_like(margins)
-    values = np.zeros_like(margins)
+    values, totals = np.zeros_like(margins), np.zeros_like(margins)
     by_term = np.zeros((n_terms, 2, strip), dtype=scores.dtype)
     at_once = strip // n_columns
     for first in range(0, n_rows, at_once):
@@ -51,26 +51,31 @@ def _add_tile(
         size = len(some)
         side, margin, slope, count = sides[:size], margins[:size], slopes[:size], counts[:size]
         # where each row has one term the slopes in the score are the result
-        into = some if n_terms == 1 else margin
-        slope[:] = zero
+        into, total = some if n_terms == 1 else margin, totals[:size]
+        total[:] = zero
         for k in range(n_terms):
             _expand(targets, members, runs, costs[k], first, last, n_columns, side, count)
             low, high = offsets[k, 0], offsets[k, 1]
             for c in range(size):
-                margin[c] = side[c] * (some[c] + (high[c] if side[c] > zero else low[c]))
+                # both sides' margins first: of a chosen offset the compiler makes a branch
+                if_above, if_below = some[c] + high[c], -(some[c] + low[c])
+                margin[c] = if_above if side[c] > zero else if_below
             add_values(loss, margin, count, values)
-            set_slope(loss, margin, margin)
+            # never in place: arrays that overlap are gone through one number at a time
+            set_slope(loss, margin, slope)
             for c in range(size):
-                into[c] = -count[c] * side[c] * margin[c]
+                into[c] = -count[c] * side[c] * slope[c]
             below, above = by_term[k, 0], by_term[k, 1]
             for c in range(size):
-                below[c] += into[c] if side[c] < zero else zero
-                above[c] += into[c] if side[c] > zero else zero
+                # sides are -1 and 1, and both sums go through without a branch
+                from_above = into[c] * max(side[c], zero)
+                above[c] += from_above
+                below[c] += into[c] - from_above
             if n_terms > 1:
                 for c in range(size):
-                    slope[c] += into[c]
+                    total[c] += into[c]
         if n_terms > 1:
-            some[:] = slope
+            some[:] = total
         if first // at_once % _SHORT == _SHORT - 1 or last == n_rows:
             _fold_up(values, value)
             for k in range(n_terms):

@@ -69,8 +69,8 @@ def centre_free_offsets(objective: Objective, theta: Array) -> tuple[Array, Arra
         objective.reader, objective.columns[columns], objective.raw_weights(theta[:, columns])
     )
     ends = list(objective.source.map(task))
-    low = np.max([part[0] for part in ends], axis=0)
-    high = np.min([part[1] for part in ends], axis=0)
+    low = np.max([interval[0] for interval in ends], axis=0)
+    high = np.min([interval[1] for interval in ends], axis=0)
     free = columns[low <= high]
     intervals[free] = np.column_stack([low, high])[low <= high]
     theta = theta.copy()

@@ -136,10 +136,10 @@ class Objective:
             rotation=vectors if self.rotation is None else self.rotation @ vectors,
         )
 
-    def only(self, part: Any) -> Objective:
+    def only(self, chosen: Any) -> Objective:
         """The problem of some columns."""
-        linear = None if self.linear is None else self.linear[:, part]
-        return replace(self, columns=self.columns[part], linear=linear)
+        linear = None if self.linear is None else self.linear[:, chosen]
+        return replace(self, columns=self.columns[chosen], linear=linear)
 
     def with_linear(self, linear: Array | None) -> Objective:
         """The problem with another linear term, in the coordinates of the feature map."""
@@ -159,14 +159,20 @@ class Objective:
         m = self.n_components
         return np.vstack([self.rotation.T @ theta[:m], theta[m:]])
 
-    def in_coordinates(self, dtype: np.dtype[Any]) -> Objective:
-        """The same problem on rows in memory whose coordinates are kept, in this precision."""
-        kept = self.source
-        same = self.basis is None and kept.dtype == dtype
+    def in_coordinates(self, dtype: np.dtype[Any], *, for_a_start: bool = False) -> Objective:
+        """The same problem on rows in memory whose coordinates are kept, in this precision.
+
+        They are computed in double precision, because a basis may be large and most of it cancel
+        in the sum; a sample that only gives a start and a metric needs no more than its own.
+        """
+        kept, basis = self.source, self.basis
+        same = basis is None and kept.dtype == dtype
         if same or not isinstance(kept, ArrayBlocks):
             return self
+        if for_a_start and basis is not None:
+            basis = basis.astype(kept.dtype)
         mapped = np.empty((kept.n_rows, self.n_components), dtype=dtype)
-        for _ in kept.map(partial(_set_coordinates, self.basis, mapped)):
+        for _ in kept.map(partial(_set_coordinates, basis, mapped)):
             pass
         source = ArrayBlocks(mapped, kept.y, kept.weight, rows=kept.rows, keep=True)
         reader = replace(self.reader, features=LinearMap(mapped.shape[1]))
@@ -197,9 +203,11 @@ class Objective:
 
 
 def _set_coordinates(basis: Array | None, mapped: Array, block: Block) -> None:
-    # In double precision: a basis may be large, and most of it cancel in the sum.
-    part = slice(block.start, block.start + len(block))
-    mapped[part] = block.X if basis is None else block.X @ basis
+    rows = mapped[block.start : block.start + len(block)]
+    if basis is None:
+        rows[:] = block.X
+    else:
+        np.matmul(block.X, basis, out=rows, casting="same_kind")
 
 
 def make_objective(

@@ -74,18 +74,18 @@ def solve_ramp_columns(
         Where the first tangent is taken; zero, where a ramp is its hinge, when not given.
     """
     sample = sample_of(objective, method)
-    parts, paths, counts = [], [], []
-    for batch, part in batches(objective):
+    solutions, paths, counts = [], [], []
+    for batch, subproblem in batches(objective):
         begin = None if start is None else start[:, batch]
-        found, path, outer = _ramp_batch(
-            part, tol, inner_tol, max_outer, max_passes, method, begin, sample
+        solution, path, outer = _ramp_batch(
+            subproblem, tol, inner_tol, max_outer, max_passes, method, begin, sample
         )
-        parts.append(found)
+        solutions.append(solution)
         paths.append(path)
         counts.append(outer)
     longest = max(len(path) for path in paths)
     padded = [np.vstack([path, np.repeat(path[-1:], longest - len(path), 0)]) for path in paths]
-    return RampColumns(joined(parts), np.hstack(padded), np.concatenate(counts))
+    return RampColumns(joined(solutions), np.hstack(padded), np.concatenate(counts))
 
 
 def _ramp_batch(
@@ -126,20 +126,20 @@ def _ramp_batch(
             # Fewer columns than the metric was made for: a smaller metric pays at once.
             solver = ColumnSolver(convex.only(live), method, sample)
         begin = None if step == 0 and start is None else theta[:, live]
-        found = solver.solve(tolerance[live], max_passes, start=begin, linear=linear[:, live])
-        rest, tangent = concave(found.theta, live)
+        solution = solver.solve(tolerance[live], max_passes, start=begin, linear=linear[:, live])
+        concave_value, tangent = concave(solution.theta, live)
         # The convex step's value holds the tangent; the true concave part replaces it.
-        flat = (linear[:, live] * found.theta).sum(axis=0)
-        reached = found.objective - flat + rest
-        passes += found.n_iter + 1
-        used = used or found.method
+        flat = (linear[:, live] * solution.theta).sum(axis=0)
+        reached = solution.objective - flat + concave_value
+        passes += solution.n_iter + 1
+        used = used or solution.method
         fall = value[live] - reached
         better = fall > 0
         kept = live[better]
-        theta[:, kept] = found.theta[:, better]
+        theta[:, kept] = solution.theta[:, better]
         value[kept] = reached[better]
         linear[:, kept] = tangent[:, better]
-        gap[live], good[live] = found.gap, found.converged
+        gap[live], good[live] = solution.gap, solution.converged
         n_outer[live] += 1
         path.append(value.copy())
         done[live] = fall <= tol * (1.0 + np.abs(value[live]))
@@ -217,19 +217,19 @@ def solve_radius_columns(
     live = everything
     for _ in range(max_outer):
         columns = replace(objective.columns[live], alpha=np.exp(logs[live]))
-        part = replace(objective.only(live), columns=columns)
-        found = solve_columns(
-            part, tol=inner_tol, max_passes=max_passes, method=method, start=theta[:, live]
+        subproblem = replace(objective.only(live), columns=columns)
+        solution = solve_columns(
+            subproblem, tol=inner_tol, max_passes=max_passes, method=method, start=theta[:, live]
         )
-        passes += found.n_iter
-        used = used or found.method
-        theta[:, live] = found.theta
-        norm, mu = np.linalg.norm(found.theta[:m], axis=0), columns.alpha
-        value[live] = found.objective - mu * norm**2
+        passes += solution.n_iter
+        used = used or solution.method
+        theta[:, live] = solution.theta
+        norm, mu = np.linalg.norm(solution.theta[:m], axis=0), columns.alpha
+        value[live] = solution.objective - mu * norm**2
         inside = norm <= radius[live]
         free = inside & (logs[live] <= floor[live])
         slack = 2.0 * mu * norm * np.maximum(radius[live] - norm, 0.0)
-        bound[live] = np.where(inside, slack, np.inf) + found.gap
+        bound[live] = np.where(inside, slack, np.inf) + solution.gap
         penalty[live], active[live] = mu, ~free
         goal = tol * (1.0 + np.abs(value[live]))
         enough = inside & (slack <= goal)
@@ -308,8 +308,8 @@ def _first_offsets(objective: Objective) -> Array:
     columns = replace(objective.columns, alpha=np.ones(n_columns))
     # A huge penalty keeps w at zero; what is left is a problem in the offsets alone.
     heavy = replace(objective, columns=replace(columns, alpha=np.full(n_columns, 1e12)))
-    found = solve_columns(heavy, tol=1e-10, method="fixed")
-    return found.theta[m:]
+    solution = solve_columns(heavy, tol=1e-10, method="fixed")
+    return solution.theta[m:]
 
 
 def certificates(solution: ColumnSolution, scale: Array | float = 1.0) -> list[ColumnCertificate]:

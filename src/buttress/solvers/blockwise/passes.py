@@ -6,7 +6,6 @@ through its block in tiles that stay in the processor's cache.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import workspace
 from buttress.blocks.base import Block
 from buttress.kernels.approximate import FeatureMap
 from buttress.solvers.blockwise._tile_loop import TileLoop
@@ -23,18 +23,6 @@ from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
 # Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
 # are mapped already need no such care, only few calls.
 _TILE_BYTES, _MAPPED_TILE_BYTES = 2_000_000, 8_000_000
-
-_local = threading.local()
-
-
-def workspace(name: str, shape: tuple[int, int], dtype: Any) -> Array:
-    """A matrix of this thread's own that is used again, so that no memory is mapped anew."""
-    spaces = _local.__dict__.setdefault("spaces", {})
-    size = shape[0] * shape[1]
-    space = spaces.get((name, np.dtype(dtype)))
-    if space is None or space.size < size:
-        space = spaces[name, np.dtype(dtype)] = np.empty(size, dtype=dtype)
-    return np.asarray(space[:size].reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +67,20 @@ class Reader:
         codes, numbers, n_raw = self.codes(block), block.numbers, self.features.n_raw
         step = max(64, size // max(1, n_raw * block.X.dtype.itemsize))
         for start in range(0, len(block), step):
-            part = slice(start, start + step)
-            X = block.X[part]
+            span = slice(start, start + step)
+            X = block.X[span]
             raw = self.features.raw(X, workspace("raw", (X.shape[0], n_raw), X.dtype))
-            weight = np.ones(len(raw)) if block.weight is None else block.weight[part]
-            targets = signs(codes[part], len(self.classes)).astype(raw.dtype)
-            members = self.folds.train(numbers[part]) * weight[:, None]
+            weight = np.ones(len(raw)) if block.weight is None else block.weight[span]
+            targets = signs(codes[span], len(self.classes)).astype(raw.dtype)
+            members = self.folds.train(numbers[span]) * weight[:, None]
             if self.balance is not None:
-                members *= self.balance[codes[part]]
+                members *= self.balance[codes[span]]
             yield Rows(
                 raw,
                 targets,
                 weight.astype(raw.dtype),
-                numbers[part],
-                codes[part],
+                numbers[span],
+                codes[span],
                 members.astype(raw.dtype),
             )
 
@@ -131,14 +119,14 @@ class GradientPass:
         compiled = getattr(self.rows.loss, "scalars", None) is not None
         problem = self.columns.problem if len(self.reader.classes) > 2 else 0 * self.columns.fold
         dtype = self.weights.dtype
-        part = workspace("gradient", self.weights.shape, dtype)
+        summand = workspace("gradient", self.weights.shape, dtype)
         loop = TileLoop(self.rows, problem, self.columns.fold, self.offsets) if compiled else None
         for tile in self.reader.tiles(block):
             scores = workspace("scores", (len(tile.raw), n_columns), dtype)
             np.matmul(tile.raw, self.weights, out=scores)
             if loop is not None:
                 loop.add(scores, tile.targets, tile.members, value, by_side)
-                gradient += np.matmul(tile.raw.T, scores, out=part)
+                gradient += np.matmul(tile.raw.T, scores, out=summand)
                 continue
             member = tile.members[:, self.columns.fold]
             slope = None
@@ -156,7 +144,7 @@ class GradientPass:
                 by_side[k, 1] += (score_sum + both) / 2.0
                 slope = signed if slope is None else slope + signed
             slopes = np.asarray(slope, dtype=dtype)
-            gradient += np.matmul(tile.raw.T, slopes, out=part)
+            gradient += np.matmul(tile.raw.T, slopes, out=summand)
         return value, gradient, by_side
 
 

@@ -130,12 +130,12 @@ def solve_columns(
     tolerance = np.broadcast_to(np.asarray(tol, dtype=float), (len(objective.columns),))
     if sample is None and not in_single_precision(objective, tolerance):
         sample = sample_of(objective, method)
-    parts = []
-    for batch, part in batches(objective):
-        solver = ColumnSolver(part, method, sample)
+    solutions = []
+    for batch, subproblem in batches(objective):
+        solver = ColumnSolver(subproblem, method, sample)
         begin = None if start is None else start[:, batch]
-        parts.append(solver.solve(tolerance[batch], max_passes, start=begin))
-    return joined(parts)
+        solutions.append(solver.solve(tolerance[batch], max_passes, start=begin))
+    return joined(solutions)
 
 
 def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
@@ -145,21 +145,21 @@ def batches(objective: Objective) -> Iterator[tuple[slice, Objective]]:
     each = -(-n_columns // len(np.unique(objective.columns.problem)))
     size = max(1, _BATCH // each) * each if each <= _BATCH else _BATCH
     for first in range(0, n_columns, size):
-        part = slice(first, min(first + size, n_columns))
-        yield part, objective.only(part)
+        batch = slice(first, min(first + size, n_columns))
+        yield batch, objective.only(batch)
 
 
-def joined(parts: list[ColumnSolution]) -> ColumnSolution:
+def joined(solutions: list[ColumnSolution]) -> ColumnSolution:
     """Solutions of several batches as one."""
-    if len(parts) == 1:
-        return parts[0]
+    if len(solutions) == 1:
+        return solutions[0]
     return ColumnSolution(
-        np.hstack([part.theta for part in parts]),
-        np.concatenate([part.objective for part in parts]),
-        np.concatenate([part.gap for part in parts]),
-        np.concatenate([part.converged for part in parts]),
-        sum(part.n_iter for part in parts),
-        parts[0].method,
+        np.hstack([solution.theta for solution in solutions]),
+        np.concatenate([solution.objective for solution in solutions]),
+        np.concatenate([solution.gap for solution in solutions]),
+        np.concatenate([solution.converged for solution in solutions]),
+        sum(solution.n_iter for solution in solutions),
+        solutions[0].method,
     )
 
 
@@ -261,7 +261,7 @@ class ColumnSolver:
             return begin, 0
         passes = 0
         if sampled:
-            self.small = small = small.in_coordinates(small.source.dtype)
+            self.small = small = small.in_coordinates(small.source.dtype, for_a_start=not whole)
         self.offsets = sample_offsets(self.small)
         if cold:
             aim = tolerance if whole or not sampled else np.maximum(tolerance, _SAMPLE_TOLERANCE)
@@ -328,15 +328,15 @@ class ColumnSolver:
             if turn == 0:
                 # The curvature has changed since. The sample knows how at little cost; all rows
                 # know better, and are asked when many passes are to be saved.
-                part = np.flatnonzero(~state.done)
+                stale = np.flatnonzero(~state.done)
                 if not isinstance(self.metric, SampledCurvature):
-                    part = np.arange(len(state.done))
+                    stale = np.arange(len(state.done))
                 everyone = self.small is None or _newton_is_cheaper(
                     objective, state, before, tolerance
                 )
                 if everyone:
                     self._note("newton")
-                self._renew(objective if everyone else self.small or objective, state.theta, part)
+                self._renew(objective if everyone else self.small or objective, state.theta, stale)
                 metrics[0] = self.metric
 
     def _note(self, method: str) -> None:
@@ -348,14 +348,14 @@ class ColumnSolver:
         offsets = np.full(objective.rows.n_offsets, curvature_bound(objective.rows.loss))
         return np.concatenate([self.fixed.diagonal.mean(axis=1), offsets])
 
-    def _renew(self, objective: Objective, theta: Array, part: IntArray) -> None:
+    def _renew(self, objective: Objective, theta: Array, columns: IntArray) -> None:
         """Take the curvature of some columns at their present points."""
         bound = self._bound(objective) if objective.source.n_rows < self.n_rows else None
-        new = sampled_curvature(objective.only(part), theta[:, part], _SHARED, bound)
+        new = sampled_curvature(objective.only(columns), theta[:, columns], _SHARED, bound)
         if isinstance(self.metric, SampledCurvature):
-            new = self.metric.renewed(new, part)
+            new = self.metric.renewed(new, columns)
         else:
-            assert len(part) == theta.shape[1]
+            assert len(columns) == theta.shape[1]
         self.metric = new
 
 

@@ -139,8 +139,8 @@ def scan(source: BlockSource, folds: Folds | None = None) -> Summary:
 def _merge(first: _Moments, second: _Moments) -> _Moments:
     labels = _union([first.labels, second.labels])
     fold_weight = np.zeros((len(labels), first.fold_weight.shape[1]))
-    for part in (first, second):
-        fold_weight[np.searchsorted(labels, part.labels)] += part.fold_weight
+    for moments in (first, second):
+        fold_weight[np.searchsorted(labels, moments.labels)] += moments.fold_weight
     weight = first.weight + second.weight
     share = second.weight / weight if weight > 0 else 0.0
     step = second.mean - first.mean
@@ -156,7 +156,7 @@ def _merge(first: _Moments, second: _Moments) -> _Moments:
 
 
 def _union(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    kinds = {"text" if part.dtype.kind in "OUS" else "number" for part in labels}
+    kinds = {"text" if of_block.dtype.kind in "OUS" else "number" for of_block in labels}
     if len(kinds) > 1:
         raise ValueError("The labels are text in some blocks and numbers in others.")
     return np.unique(np.concatenate(labels))

@@ -288,12 +288,12 @@ def exchange(
         budget -= _STEP_OVERHEAD
         total, inside, worst, entering = 0.0, 0.0, 0.0, -1
         for i in range(n):
-            part = g[i] * (x[i] - lower[i]) if g[i] > 0.0 else -g[i] * (upper[i] - x[i])
-            total += part
+            violation = g[i] * (x[i] - lower[i]) if g[i] > 0.0 else -g[i] * (upper[i] - x[i])
+            total += violation
             if is_free[i]:
-                inside += part
-            elif part > worst:
-                worst, entering = part, i
+                inside += violation
+            elif violation > worst:
+                worst, entering = violation, i
         if total <= tol:
             gradient(K, x, b, g)
             if box_gap(g, lower, upper, x) <= tol:

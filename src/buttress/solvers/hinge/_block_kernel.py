@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array, IntArray
+from buttress.solvers.hinge._loops import mirror
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
-from buttress.solvers.numerics.rows import gather, mirror
+from buttress.solvers.numerics.rows import gather
 
 # New rows are fetched this many at a time.
 _ROWS_FETCHED = 256

@@ -8,13 +8,13 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
+from buttress.solvers.hinge._loops import reduced_system
 from buttress.solvers.hinge._slide import slide, spread_inverse
 from buttress.solvers.numerics.lapack import (
     cholesky_in_place,
     cholesky_solve,
     inverse_from_cholesky,
 )
-from buttress.solvers.numerics.rows import reduced_system
 
 # How often variables that would leave their box are put on the bound before going slowly.
 _CLIPPINGS = 8

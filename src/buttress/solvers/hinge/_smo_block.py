@@ -15,7 +15,7 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled, inner
-from buttress.solvers.numerics.rows import NEVER
+from buttress.solvers.hinge._loops import NEVER
 from buttress.solvers.numerics.vector_maximum import LANES, largest
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import compiled, inner
-from buttress.solvers.numerics.rows import NEVER
+from buttress.solvers.hinge._loops import NEVER
 
 Arrays = tuple[Any, Any, Any]
 # Of the range in which the cut between violators is looked for.

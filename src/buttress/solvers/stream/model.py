@@ -23,7 +23,6 @@ Pegasos and NORMA shrink ``f`` at every row; NORMA then drops coefficients below
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from scipy import sparse
 
 from buttress._arrays import Array, IntArray
 from buttress._deadline import check_time
-from buttress._threads import own_threads
+from buttress._threads import own_threads, workspace
 from buttress.kernels import Kernel
 from buttress.solvers.stream import _loops as loops
 from buttress.solvers.stream.budget import Budget
@@ -44,7 +43,6 @@ _PREDICTED_VALUES = 8_000_000
 # Blocks taken at once where no old coefficient changes: waking a thread costs as much as some
 # hundred thousand kernel values.
 _BLOCKS_TOGETHER = 4
-_kept = threading.local()
 
 
 class OnlineModel:
@@ -193,7 +191,7 @@ class OnlineModel:
         augmented = self.source.augmented(prepared)
         B, n = len(Y), store.n
         store.reserve(n + B)
-        K = _scratch(B * (n + B), self.dtype).reshape(B, n + B)
+        K = workspace("kernel with all vectors", (B, n + B), self.dtype)
         self.source.against(prepared, store, K)
         within = self.source.within(prepared)
         kxx = np.diagonal(within).copy()
@@ -333,15 +331,6 @@ class OnlineModel:
         if self.budget is not None and "inverse" in state:
             self.budget.inverse = np.array(state["inverse"], dtype=np.float64)
             self.budget.age = int(state["inverse_age"])
-
-
-def _scratch(size: int, dtype: np.dtype[Any]) -> Array:
-    """An array of that size that every thread reuses from call to call."""
-    flat = _kept.__dict__.get(dtype.name)
-    if flat is None or len(flat) < size:
-        # more than asked for, so that a growing model asks rarely
-        flat = _kept.__dict__[dtype.name] = np.empty(size + size // 2, dtype=dtype)
-    return np.asarray(flat[:size])
 
 
 def _make_source(kernel: Kernel, n_features: int, is_sparse: bool, gram: Array | None) -> Source:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array
-from buttress._threads import share, workers
+from buttress._threads import share, workers, workspace
 from buttress.kernels import Kernel
 from buttress.solvers.stream._loops import extend_rbf, rbf_within
 from buttress.solvers.stream._panels import GROUP, TILE
@@ -45,7 +45,9 @@ class Source(Protocol):
 
     def against(self, prepared: Any, store: VectorStore, out: Array) -> None: ...
 
-    def within(self, prepared: Any) -> Array: ...
+    def within(self, prepared: Any) -> Array:
+        """The block's own kernel matrix; the next block may be written over it."""
+        ...
 
     def augmented(self, prepared: Any) -> Array | None: ...
 
@@ -125,7 +127,7 @@ class RbfSource:
 
     def within(self, prepared: _RbfBlock) -> Array:
         n = len(prepared.rows)
-        K = np.empty((n, n))
+        K = workspace("kernel within a block", (n, n), np.float64)
         rbf_within(prepared.rows, self.base_two, K)
         return K
 
