@@ -63,6 +63,11 @@ class Geometry:
         return int(self._pivoted()[2]) if self._features is None else self._features.shape[1]
 
     @property
+    def gram(self) -> Array | None:
+        """Products of the centred points, where they are held."""
+        return self._K
+
+    @property
     def features(self) -> Array:
         """Coordinates of the centred points, from a pivoted Cholesky factorisation if need be."""
         if self._features is None:
