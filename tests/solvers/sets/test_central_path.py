@@ -6,6 +6,7 @@ import pytest
 from buttress.losses import EllipsoidError, Logistic, NuHinge, TruncatedQuadratic
 from buttress.solvers.sets._central_path import follow_central_path
 from buttress.solvers.sets._hulls import hull_weights
+from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets._search import Search
 from buttress.solvers.sets._spaces import FeatureSpace, Rows
 from buttress.solvers.sets.distance import Geometry, distance_path, solve_distance
@@ -58,10 +59,10 @@ def test_the_central_path_ends_at_the_solution(loss, radius):
     w = rng.uniform(0.5, 2.0, len(y))
     rows = Rows(y, w)
     centred = X - X.mean(axis=0)
-    found = follow_central_path(centred, rows, loss, radius, 0.1)
+    found = follow_central_path(PathSystem(centred, rows), loss, radius, 0.1)
     # feasible for both problems
     assert np.linalg.norm(found.v) <= radius * (1.0 + 1e-6)
-    beta = found.lower + found.upper
+    beta = found.weights
     assert (beta >= 0.0).all()
     for mask in rows.masks:
         assert beta[mask].sum() == pytest.approx(rows.total, rel=1e-9)

@@ -25,12 +25,13 @@ from buttress.losses import EllipsoidError, Exponential, Logistic, TruncatedQuad
 from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets.thresholds import class_threshold
 
-# The duality gap, relative to the size of the objective, that is small enough.
-_END = 1e-13
+# The duality gap, relative to the size of the objective, that is small enough; below the second
+# the path ends when a step does not halve it.
+_END, _NEAR_END = 1e-13, 1e-10
 _PATH_STEPS = 80
 _SHORTEST_ON_PATH = 1e-8
 # So many steps in a row without a better point end the search.
-_STEPS_WITHOUT_GAIN = 10
+_STEPS_WITHOUT_GAIN = 6
 # The function at the start has values of this size, or is as large as the ball allows.
 _GENTLE = 4.0
 
@@ -112,15 +113,17 @@ def follow_central_path(
     """
     path = _Path(system, loss, radius)
     at = path.start(mu)
-    best, smallest, waited, blurred = at, np.inf, 0, False
+    best, smallest, least, waited, blurred = at, np.inf, np.inf, 0, False
     while at.n_iter < _PATH_STEPS:
         gap, blur = path.gap(at)
+        products = max(at.products(path.total), _END)
         done = gap <= _END or (blurred and gap > 0.5 * smallest)
-        blurred = blurred or gap <= blur
+        blurred = blurred or gap <= max(blur, _NEAR_END)
+        # far from the end only the products tell that there is progress
+        waited = 0 if gap < 0.9 * smallest or products < 0.9 * least else waited + 1
+        least = min(least, products)
         if gap < smallest:
-            best, smallest, waited = at, gap, 0
-        else:
-            waited += 1
+            best, smallest = at, gap
         if done or waited > _STEPS_WITHOUT_GAIN:
             break
         change = _Step(path, at).corrected()

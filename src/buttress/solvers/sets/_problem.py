@@ -91,17 +91,13 @@ class DistanceProblem:
         exact = self.precision <= _EXACT  # less is enough for choosing among radii
         if point.n_iter >= self.max_iter or (point.done and (result.converged or not exact)):
             return result
-        for attempt in (self._from_inside, self._over_smaller):
-            if self._is_rounding(result, radius):
-                break
-            other = attempt(radius, point)
-            if other is None:
-                continue
-            point = other
-            result = min(result, self._at_point(point, radius), key=_gap)
-            if result.converged or point.n_iter >= self.max_iter:
-                break
-        return result
+        if self._is_rounding(result, radius):
+            return result
+        if isinstance(self.loss, Followed):
+            point = self._from_inside(self.loss, radius, point.n_iter)
+        else:
+            point = self._over_smaller(radius, point.n_iter)
+        return min(result, self._at_point(point, radius), key=_gap)
 
     def _is_rounding(self, result: DistanceResult, radius: float) -> bool:
         """Whether no more of the gap can be removed, or not be seen to be."""
@@ -129,25 +125,23 @@ class DistanceProblem:
     def _path_system(self) -> PathSystem:
         return PathSystem(self.geometry.features, self.rows, self.geometry.gram)
 
-    def _from_inside(self, radius: float, point: Point) -> Point | None:
+    def _from_inside(self, loss: Followed, radius: float, spent: int) -> Point:
         """By the interior point, which keeps the digits that Newton steps lose."""
-        if not isinstance(self.loss, Followed):
-            return None
         mu = self._start_search().first_multiplier(radius)
-        inside = follow_central_path(self._path_system(), self.loss, radius, mu)
+        inside = follow_central_path(self._path_system(), loss, radius, mu)
         search = self._start_search(features=True)
         g = self.geometry.features @ inside.v
         thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
         weights = inside.weights / self.rows.total
-        steps = point.n_iter + inside.n_iter
+        steps = spent + inside.n_iter
         return Point(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
 
-    def _over_smaller(self, radius: float, point: Point) -> Point:
+    def _over_smaller(self, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
         try:
-            return self._continued(self._start_search(), radius, point.n_iter)
+            return self._continued(self._start_search(), radius, spent)
         except IllConditioned:
-            return self._continued(self._start_search(features=True), radius, point.n_iter)
+            return self._continued(self._start_search(features=True), radius, spent)
 
     def _continued(self, search: Search, radius: float, spent: int) -> Point:
         smaller = _GENTLE / max(search.space.spread, 1e-300)
