@@ -12,8 +12,6 @@ _KERNEL_ABOVE = 0.5
 # Corrections of a solution by its residual, until that is this part of the right side.
 _REFINEMENTS = 3
 _SOLVED = 1e-12
-# A square of a distance counts as no less than this part of what it may be off.
-_LEAST = 1.0 / 64.0
 # The kernel form serves while it leaves no more than this.
 _SOUND = 1e-3
 
@@ -34,21 +32,20 @@ class PathSystem:
     def __init__(self, features: Array, rows: Rows, K: Array | None = None) -> None:
         n, p = features.shape
         self.features, self.rows = features, rows
-        self.K = self._products = K if p > _KERNEL_ABOVE * n else None
-        # what a sum of products may be off, for coefficients whose absolute sum is two
-        largest = float(np.max(np.sum(features**2, axis=1)))
-        self._rounding = 4.0 * float(np.finfo(np.float64).eps) * largest
+        self.K = K if p > _KERNEL_ABOVE * n else None
+        self._rounding = 0.0
+        if K is not None:
+            # what a sum of products may be off, for coefficients whose absolute sum is two
+            largest = float(np.max(np.sum(features**2, axis=1)))
+            self._rounding = 4.0 * float(np.finfo(np.float64).eps) * largest
 
     def distance(self, signed: Array) -> tuple[float, float]:
         """``||sum_i signed_i phi_i||`` for coefficients that sum to zero; what it may be off.
 
-        By products half of the digits of a small distance are lost. It is what a certificate for
-        the kernel matrix has to go by: points are a factor of it that is rounded too.
+        The points of a kernel matrix are known as well as their products.
         """
-        if self._products is None:
-            return float(np.linalg.norm(self.features.T @ signed)), 0.0
-        square = max(float(signed @ (self._products @ signed)), _LEAST * self._rounding)
-        return float(np.sqrt(square)), self._rounding / float(np.sqrt(max(square, self._rounding)))
+        norm = float(np.linalg.norm(self.features.T @ signed))
+        return norm, self._rounding / max(norm, float(np.sqrt(self._rounding)), 1e-300)
 
     def factor(self, mu: float, curvature: Array) -> PathFactor:
         """The system at a multiplier and curvatures of the rows, factorised."""

@@ -29,8 +29,6 @@ _EXACT = 1e-9
 # Newton steps that go straight for the radius before the interior point has the word, or smaller
 # radii: nine of ten of the sets of `benchmarks/worst_case.py` need no more.
 _STRAIGHT_STEPS = 20
-# A gap up to so many times what the distance may be off is left.
-_ROUNDED = 2.0
 # The share of the tolerance that is left to the distance of sets that meet.
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
@@ -43,7 +41,8 @@ _SHRINKINGS = 20
 
 
 def _gap(result: DistanceResult) -> float:
-    return result.gap
+    """The gap; steps that went astray may have left numbers that are none."""
+    return result.gap if np.isfinite(result.gap) else np.inf
 
 
 class DistanceProblem:
@@ -91,18 +90,11 @@ class DistanceProblem:
         exact = self.precision <= _EXACT  # less is enough for choosing among radii
         if point.n_iter >= self.max_iter or (point.done and (result.converged or not exact)):
             return result
-        if self._is_rounding(result, radius):
-            return result
         if isinstance(self.loss, Followed):
             point = self._from_inside(self.loss, radius, point.n_iter)
         else:
             point = self._over_smaller(radius, point.n_iter)
         return min(result, self._at_point(point, radius), key=_gap)
-
-    def _is_rounding(self, result: DistanceResult, radius: float) -> bool:
-        """Whether no more of the gap can be removed, or not be seen to be."""
-        _, off = self._path_system().distance(self.rows.y * result.alpha)
-        return result.gap <= _ROUNDED * radius * off
 
     def _at_point(self, point: Point, radius: float) -> DistanceResult:
         """The result at the end of a search, which the next one starts from."""
@@ -122,13 +114,11 @@ class DistanceProblem:
             start = search.start(search.first_multiplier(radius))
             return search.constrained(start, radius, most)
 
-    def _path_system(self) -> PathSystem:
-        return PathSystem(self.geometry.features, self.rows, self.geometry.gram)
-
     def _from_inside(self, loss: Followed, radius: float, spent: int) -> Point:
         """By the interior point, which keeps the digits that Newton steps lose."""
         mu = self._start_search().first_multiplier(radius)
-        inside = follow_central_path(self._path_system(), loss, radius, mu)
+        system = PathSystem(self.geometry.features, self.rows, self.geometry.gram)
+        inside = follow_central_path(system, loss, radius, mu)
         search = self._start_search(features=True)
         g = self.geometry.features @ inside.v
         thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
