@@ -18,7 +18,7 @@ from buttress.solvers.sets.geometry import Geometry
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
 # Half the square of a distance, in units of the farthest point, below which rounding tells more.
-_ROUNDING = 1e-22
+_ROUNDING = 1e-20
 # What cheap steps aim at, as a part of the distance that is enough.
 _MUCH_LESS = 0.02
 # Weights below these shares of the largest have no room.
