@@ -71,3 +71,18 @@ def mirror(K: Array, rows: IntArray, size: int) -> None:
     for i in range(size):
         for k in range(rows.shape[0]):
             K[i, rows[k]] = K[rows[k], i]
+
+
+@compiled()
+def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out: Array) -> None:
+    """Lower triangle of ``I + scale * diag(root) K[rows, rows] diag(root)``."""
+    for i in range(len(rows)):
+        a = scale * root[i]
+        if whole:
+            for j in range(i + 1):
+                out[i, j] = a * root[j] * K[i, j]
+        else:
+            k = rows[i]
+            for j in range(i + 1):
+                out[i, j] = a * root[j] * K[k, rows[j]]
+        out[i, i] += 1.0

@@ -11,7 +11,7 @@ from buttress.solvers.sets._spaces import FeatureFactor, IllConditioned, KernelF
 _KERNEL_ABOVE = 0.5
 # Corrections of a solution by its residual, until that is this part of the right side.
 _REFINEMENTS = 3
-_SOLVED = 1e-12
+_SOLVED = 1e-8
 # The kernel form serves while it leaves no more than this.
 _SOUND = 1e-3
 
@@ -94,7 +94,7 @@ class PathFactor:
     def _roughly(self, right: Array) -> Array:
         features = self.system.features
         if self.kernel is not None:
-            ((coefficients, _),) = self.kernel.descent((np.zeros(len(features)), features @ right))
+            (coefficients,) = self.kernel.expansion(features @ right)
             return np.asarray(right / (2.0 * self.mu) - features.T @ coefficients)
         if self.explicit is None:
             self.explicit = FeatureFactor(features, self.mu, self.curvature, self.system.rows)
