@@ -126,7 +126,7 @@ def test_the_systems_of_the_path_are_solved_by_products_and_by_points(mu):
 
 
 def test_a_distance_below_the_digits_of_its_square_is_known():
-    X, y, rng = noisy_rows(30, 2)
+    X, _, rng = noisy_rows(30, 2)
     points = np.r_[X, X]
     K = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
     weights = rng.dirichlet(np.ones(30))

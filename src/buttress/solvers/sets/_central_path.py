@@ -172,9 +172,7 @@ def _curves(loss: Followed, w: Array) -> _Parabolas | _Entropy:
         unit = loss.omega / loss.scale
         # c1(b) = scale ((u b)^2 - 2 (1 + h) u b), c2(b) = scale ((u b)^2 + 2 h u b)
         linear = np.array([[-2.0 * (1.0 + loss.h) * loss.omega], [2.0 * loss.h * loss.omega]])
-        return _Parabolas(
-            2.0 * loss.scale * unit**2 / w, linear, np.stack([w / unit, unbounded])
-        )
+        return _Parabolas(2.0 * loss.scale * unit**2 / w, linear, np.stack([w / unit, unbounded]))
     if isinstance(loss, TruncatedQuadratic):
         # c1(b) = b1 b + b2 b^2, and the same parabola from one on
         linear = np.array([[loss.b1], [loss.b1 + 2.0 * loss.b2]])

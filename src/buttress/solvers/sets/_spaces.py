@@ -128,9 +128,9 @@ class KernelFactor:
     def expansion(self, *values: Array) -> list[Array]:
         """Coefficients of ``f / (2 mu) - H^-1 f`` for functions of the given values."""
         rights = np.stack([self.root * g[self.q] for g in values]) / (2.0 * self.mu)
-        expansions = []
+        expansions: list[Array] = []
         for s in solve_cholesky(self.cholesky, rights):
-            coefficients = np.zeros(len(self.K))
+            coefficients: Array = np.zeros(len(self.K))
             coefficients[self.q] = (self.root * self.scale) * self._without_class_sums(s)
             expansions.append(coefficients)
         return expansions
