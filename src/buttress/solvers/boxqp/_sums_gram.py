@@ -8,10 +8,9 @@ kernel has, whatever the number of variables and groups, with no eigenvalue belo
 from __future__ import annotations
 
 import numpy as np
+from scipy import linalg
 
 from buttress._arrays import Array, IntArray
-from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
-from buttress.solvers.numerics.rows import fill_scaled
 
 
 class GramSpace:
@@ -86,13 +85,16 @@ class GramSystem:
         n = len(space.K)
         root = np.sqrt(np.bincount(space.row, weights=inverse, minlength=n))
         made = cls(space, inverse, at, root)
-        fill_scaled(space.K, np.arange(n), root, 1.0, True, space.room)
-        made.factor = space.room
-        if cholesky_in_place(made.factor) != 0:
+        matrix = np.multiply(space.K, root, out=space.room)
+        matrix *= root[:, None]
+        matrix[np.diag_indices(n)] += 1.0
+        # the lower triangle by rows is LAPACK's upper triangle by columns
+        made.factor, info = linalg.lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
             return None
         k = space.n_groups
         scaled = made.weight[:k] * made.per_root
-        made.pulled = made._solved(scaled)
+        made.pulled = made._solved(scaled.T).T
         inside = scaled @ made.pulled.T
         # the weights that one row has in two groups; a group of its own has none in others
         shared = (made.weight[:k] * made.per_total) @ made.weight[:k].T
@@ -114,7 +116,7 @@ class GramSystem:
         pushed = self._by_group(self.inverse * right)
         all_pushed = pushed.sum(axis=0)
         scaled = all_pushed * self.per_root
-        (solved,) = self._solved((self.root * vector[n:] - scaled)[None])
+        solved = self._solved(self.root * vector[n:] - scaled)
         if k:
             between = (self.others * pushed - self.weight * _sums_of_others(pushed))[:k]
             due = (between * self.per_total).sum(axis=1) - self.scaled @ solved - missing
@@ -138,10 +140,7 @@ class GramSystem:
         return np.asarray(sums, dtype=np.float64).reshape(groups, n)
 
     def _solved(self, right: Array) -> Array:
-        """Solutions, one for every row of `right`."""
-        solution = np.array(right, dtype=np.float64, order="C")
-        cholesky_solve(self.factor, solution)
-        return solution
+        return np.asarray(linalg.lapack.dpotrs(self.factor, right, lower=0)[0])
 
 
 def _sums_of_others(x: Array) -> Array:
