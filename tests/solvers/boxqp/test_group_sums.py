@@ -72,3 +72,20 @@ def test_nothing_to_move():
     )
     weights = np.bincount(row, weights=lower, minlength=60)
     np.testing.assert_allclose(found.w, np.r_[weights, points @ (points.T @ weights)])
+
+
+def test_a_gap_that_is_enough_ends_the_search():
+    """Hulls that meet: relative to a distance of zero no gap would ever be small."""
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(40, 3))
+    signed = points * np.where(np.arange(40) < 20, 1.0, -1.0)[:, None]
+    n = len(points)
+    problem = SumsProblem(
+        signed @ signed.T, np.zeros(n), np.zeros(n), np.full(n, 2.0), np.arange(n),
+        (np.arange(n) >= 20).astype(int), np.ones(2), gram=True,
+    )  # fmt: skip
+    start = np.full(n, 1.0 / 20.0)
+    long = minimise_with_sums(problem, start=start)
+    short = minimise_with_sums(problem, start=start, enough=1e-12)
+    assert short.n_iter < long.n_iter
+    assert 0.5 * np.sum((signed.T @ short.b) ** 2) <= 1e-12 + 1e-15

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from buttress.losses import EllipsoidError, Logistic, NuHinge, TruncatedQuadratic
+from buttress.losses import EllipsoidError, Exponential, Logistic, NuHinge, TruncatedQuadratic
 from buttress.solvers.sets._central_path import follow_central_path
 from buttress.solvers.sets._hulls import hull_weights
+from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets._search import Search
 from buttress.solvers.sets._spaces import FeatureSpace, Rows
 from buttress.solvers.sets.distance import Geometry, distance_path, solve_distance
@@ -42,26 +43,28 @@ def test_logistic_thresholds_are_those_of_the_general_search(spread, guess):
             assert found == pytest.approx(general, rel=1e-9, abs=1e-9)
 
 
-PIECES = [
+FOLLOWED = [
     EllipsoidError(h=0.0, omega=0.4),
     EllipsoidError(h=0.3, omega=0.4),
     EllipsoidError(h=2.0, omega=0.4),
     TruncatedQuadratic(),
     TruncatedQuadratic(b1=0.5, b2=2.0),
+    Exponential(),
+    Logistic(slope=4.0),
 ]
 
 
-@pytest.mark.parametrize("loss", PIECES, ids=repr)
+@pytest.mark.parametrize("loss", FOLLOWED, ids=repr)
 @pytest.mark.parametrize("radius", [1.0, 30.0, 1000.0])
 def test_the_central_path_ends_at_the_solution(loss, radius):
     X, y, rng = noisy_rows()
     w = rng.uniform(0.5, 2.0, len(y))
     rows = Rows(y, w)
     centred = X - X.mean(axis=0)
-    found = follow_central_path(centred, rows, loss, radius, 0.1)
+    found = follow_central_path(PathSystem(centred, rows), loss, radius, 0.1)
     # feasible for both problems
     assert np.linalg.norm(found.v) <= radius * (1.0 + 1e-6)
-    beta = found.lower + found.upper
+    beta = found.weights
     assert (beta >= 0.0).all()
     for mask in rows.masks:
         assert beta[mask].sum() == pytest.approx(rows.total, rel=1e-9)
@@ -86,6 +89,55 @@ def test_wide_radii_of_a_loss_with_a_linear_piece_are_solved(seed, h):
     )
     assert found.objective == pytest.approx(conic.objective, rel=1e-4, abs=1e-4)
     assert found.gap <= 1e-4 * max(1.0, abs(found.objective))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", [Exponential(), Logistic(slope=6.0)], ids=repr)
+def test_wide_radii_of_exponential_tails_are_solved(seed, loss):
+    X, y, _ = noisy_rows(70, 4, seed)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
+    for radius in (100.0, 3000.0):
+        found = solve_distance(Geometry(K), y, loss, radius)
+        assert found.converged
+        assert found.norm <= radius * (1.0 + 1e-12)
+        conic = pytest.importorskip("clarabel") and solve_distance(
+            Geometry(K), y, loss, radius, method="conic"
+        )
+        # neither may be better than the other's bound
+        rounding = 2e-8 * radius + 1e-6
+        assert conic.objective >= found.dual_objective - rounding
+        assert found.objective >= conic.dual_objective - rounding
+
+
+@pytest.mark.parametrize("mu", [1.0, 1e-4, 1e-9])
+def test_the_systems_of_the_path_are_solved_by_products_and_by_points(mu):
+    X, y, rng = noisy_rows(40, 60, 1)
+    centred = X - X.mean(axis=0)
+    rows, curvature = Rows(y, np.ones(len(y))), rng.uniform(0.0, 2.0, len(y))
+    H = 2.0 * mu * np.eye(60)
+    for mask in rows.masks:
+        d = curvature[mask]
+        apart = centred[mask] - d @ centred[mask] / d.sum()
+        H += (apart.T * d) @ apart / rows.total
+    right = centred.T @ rng.normal(size=len(y))
+    for K in (None, centred @ centred.T):
+        solution = PathSystem(centred, rows, K).factor(mu, curvature).solve(right)
+        assert np.linalg.norm(H @ solution - right) <= 1e-6 * np.linalg.norm(right)
+
+
+def test_a_distance_below_the_digits_of_its_square_is_known():
+    X, _, rng = noisy_rows(30, 2)
+    points = np.r_[X, X]
+    K = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
+    weights = rng.dirichlet(np.ones(30))
+    _, distance = Geometry(K).difference(np.r_[weights, -weights])
+    assert distance <= 1e-12
+    moved = np.r_[weights, -weights]
+    moved[0] += 1e-10
+    moved[1] -= 1e-10
+    _, distance = Geometry(K).difference(moved)
+    apart = 1e-10 * np.sqrt(K[0, 0] + K[1, 1] - 2.0 * K[0, 1])
+    assert distance == pytest.approx(apart, rel=1e-3)
 
 
 def test_hulls_with_copied_rows_are_certified():

@@ -86,7 +86,7 @@ class SumsProblem:
 
 
 def minimise_with_sums(
-    problem: SumsProblem, *, start: Array | None = None, max_iter: int = 100
+    problem: SumsProblem, *, start: Array | None = None, max_iter: int = 100, enough: float = 0.0
 ) -> SumsResult:
     """Mehrotra's predictor-corrector method.
 
@@ -96,6 +96,8 @@ def minimise_with_sums(
     start : array of shape (m,), optional
         A point that has the sums and lies inside its box; by default the middle of the box.
     max_iter : int
+    enough : float
+        A duality gap that needs no more steps, whatever the size of the objective.
 
     Returns
     -------
@@ -116,7 +118,8 @@ def minimise_with_sums(
         m, k = len(problem.q), len(problem.sums)
         w = search.space.vector(search.fixed)
         return SumsResult(problem.lower.copy(), w, np.zeros(k), np.zeros(m), np.zeros(m), 0)
-    return search.run(search.in_the_middle() if start is None else search.at(start), max_iter)
+    begin = search.in_the_middle() if start is None else search.at(start)
+    return search.run(begin, max_iter, enough)
 
 
 # Distances from the lower and the upper bound, the dual vector, the multipliers of the sums, the
@@ -163,7 +166,7 @@ class _Search:
         zl, zu = np.maximum(force, 0.0) + unit, np.maximum(-force, 0.0) + unit
         return b - self.lower, self.upper - b, w, level, zl, zu
 
-    def run(self, start: _Interior, max_iter: int) -> SumsResult:
+    def run(self, start: _Interior, max_iter: int, enough: float) -> SumsResult:
         s, t, w, multiplier, zl, zu = best = start
         smallest, waited, n_iter = np.inf, 0, 0
         while n_iter < max_iter:
@@ -177,7 +180,7 @@ class _Search:
                 waited += 1
             size = 0.5 * self.space.square(w) + abs(float(self.q @ self._b(s, t)))
             patience = _PATIENCE if smallest > _NEAR_THE_END * size else _LAST_PATIENCE
-            if total <= _GAP * size or waited > patience or not step.factorise():
+            if total <= max(_GAP * size, enough) or waited > patience or not step.factorise():
                 break
             n_iter += 1
             ds, dw, dm, dl, du = step.corrected(gap)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from buttress._arrays import Array, IntArray
+from buttress._threads import one_blas_thread
 from buttress.solvers.numerics.rows import add_rows, gather
 
 # Rows are computed by matrix products of this many at a time.
@@ -77,7 +78,8 @@ class KernelMatrix:
         known = self.known_rank(accuracy)
         if known is None:
             rows = np.unique(np.linspace(0, self.n - 1, min(self.n, _SAMPLE)).astype(np.intp))
-            known = _pivoted_factor(self.part(rows, rows), accuracy).shape[1]
+            with one_blas_thread():
+                known = _pivoted_factor(self.part(rows, rows), accuracy).shape[1]
             self._ranks[accuracy] = known = self.n if known > len(rows) // 2 else known
         return known
 

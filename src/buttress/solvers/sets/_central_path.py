@@ -1,18 +1,17 @@
-"""Interior point for losses of quadratic and linear pieces, where Newton steps go astray.
+"""Interior point for wide radii, where Newton steps of the primal problem go astray.
 
-On a linear piece the loss has no curvature, and with wide radii most rows lie on one: Newton
-steps of the primal problem then jump from piece to piece. Both problems together are followed
-here from inside. With the row weights ``beta = w l'`` split at the kink of the conjugate (or
-anywhere, where it has none), ``beta = lower + upper``, ``0 <= lower <= cap``, ``upper >= 0``, a
-solution has
+On a linear piece a loss has no curvature, and with wide radii most rows lie on one: Newton steps
+jump from piece to piece. Exponential tails change by powers of ten within one step. Both problems
+together are followed here from inside. With the row weights ``beta = w l'``, split at the kink of
+the conjugate where it has one, ``beta = sum of parts``, ``0 <= part <= cap``, a solution has
 
     2 mu f = (1/M) sum_i y_i beta_i phi_i,   sums of beta M in both classes,
-    c1'(lower_i) + y_i f(x_i) - r >= 0, <= 0 where ``lower_i`` is below its cap, above zero,
-    c2'(upper_i) + y_i f(x_i) - r >= 0, = 0 where ``upper_i`` is above zero,
+    c'(part_i) + y_i f(x_i) - r >= 0, <= 0 where ``part_i`` is below its cap, above zero,
     mu >= 0,   ||f||^2 <= radius^2,   one of them an equality,
 
-with the derivatives ``c1'``, ``c2'`` of two parabolas. ``f`` is a variable of its own and not
-computed from the weights, so that it keeps its digits where ``mu`` tends to zero.
+with the derivatives ``c'`` of the conjugate's pieces: two parabolas, or an entropy. ``f`` is a
+variable of its own and not computed from the weights, so that it keeps its digits where ``mu``
+tends to zero; and weights are linear where losses are exponential.
 """
 
 from __future__ import annotations
@@ -22,15 +21,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses import EllipsoidError, TruncatedQuadratic
-from buttress.solvers.sets._spaces import FeatureFactor, Rows
+from buttress.losses import EllipsoidError, Exponential, Logistic, TruncatedQuadratic
+from buttress.solvers.sets._path_factor import PathSystem
+from buttress.solvers.sets.thresholds import class_threshold
 
-# Complementarity, relative to the size of the objective, at which rounding takes over.
-_END = 1e-13
+# The duality gap, relative to the size of the objective, that is small enough; below the second
+# the path ends when a step does not halve it.
+_END, _NEAR_END = 1e-13, 1e-10
 _PATH_STEPS = 80
 _SHORTEST_ON_PATH = 1e-8
 # So many steps in a row without a better point end the search.
-_STEPS_WITHOUT_GAIN = 14
+_STEPS_WITHOUT_GAIN = 6
+# The function at the start has values of this size, or is as large as the ball allows.
+_GENTLE = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +46,11 @@ class CentralPoint:
         Coordinates of ``f``.
     r : array of shape (2,)
         The thresholds of both classes.
-    lower, room, upper : arrays of shape (n,)
-        The lower part of the row weights, its distance from the cap (which has its own digits),
-        and the upper part.
-    forces : array of shape (3, n)
-        Multipliers of ``lower >= 0``, ``lower <= cap`` and ``upper >= 0``.
+    parts, room : arrays of shape (n_parts, n)
+        The parts of the row weights and their distances from the caps (which have their own
+        digits; infinite where there is no cap).
+    low, high : arrays of shape (n_parts, n)
+        Multipliers of ``parts >= 0`` and ``parts <= cap``.
     mu, slack : float
         The multiplier of the ball, and ``radius^2 - ||f||^2``.
     n_iter : int
@@ -56,10 +59,10 @@ class CentralPoint:
 
     v: Array
     r: Array
-    lower: Array
+    parts: Array
     room: Array
-    upper: Array
-    forces: Array
+    low: Array
+    high: Array
     mu: float
     slack: float
     n_iter: int = 0
@@ -69,103 +72,175 @@ class CentralPoint:
         return CentralPoint(
             self.v + length * change.v,
             self.r + length * change.r,
-            self.lower + length * change.lower,
+            self.parts + length * change.parts,
             self.room + length * change.room,
-            self.upper + length * change.upper,
-            self.forces + length * change.forces,
+            self.low + length * change.low,
+            self.high + length * change.high,
             self.mu + length * change.mu,
             self.slack + length * change.slack,
             self.n_iter + 1,
         )
 
+    @property
+    def weights(self) -> Array:
+        """The row weights ``beta``."""
+        return np.asarray(self.parts.sum(axis=0))
+
+    def products(self, total: float) -> float:
+        """The complementarity."""
+        capped = np.isfinite(self.room)
+        pushed = float(self.room[capped] @ self.high[capped])
+        return (float(np.sum(self.parts * self.low)) + pushed) / total + self.mu * self.slack
+
 
 # The losses that this module can follow.
-Pieces = EllipsoidError | TruncatedQuadratic
+Followed = EllipsoidError | TruncatedQuadratic | Exponential | Logistic
 
 
 def follow_central_path(
-    features: Array, rows: Rows, loss: Pieces, radius: float, mu: float
+    system: PathSystem, loss: Followed, radius: float, mu: float
 ) -> CentralPoint:
     """The best point found; its certificate is the caller's to make.
 
     Parameters
     ----------
-    features : array of shape (n, p)
-        The points.
-    rows : Rows
-    loss : EllipsoidError or TruncatedQuadratic
+    system : PathSystem
+        The points and their labels.
+    loss : EllipsoidError, TruncatedQuadratic, Exponential or Logistic
     radius : float
     mu : float
         A first guess of the multiplier.
     """
-    path = _Path(features, rows, loss, radius)
+    path = _Path(system, loss, radius)
     at = path.start(mu)
-    best, smallest, waited = at, np.inf, 0
+    best, smallest, least, waited, blurred = at, np.inf, np.inf, 0, False
     while at.n_iter < _PATH_STEPS:
-        step = _Step(path, at)
-        error = step.error
-        if error < smallest:
-            best, smallest, waited = at, error, 0
-        else:
-            waited += 1
-        if smallest <= _END or waited > _STEPS_WITHOUT_GAIN or not np.isfinite(error):
+        gap, blur = path.gap(at)
+        products = max(at.products(path.total), _END)
+        done = gap <= _END or (blurred and gap > 0.5 * smallest)
+        blurred = blurred or gap <= max(blur, _NEAR_END)
+        # far from the end only the products tell that there is progress
+        waited = 0 if gap < 0.9 * smallest or products < 0.9 * least else waited + 1
+        least = min(least, products)
+        if gap < smallest:
+            best, smallest = at, gap
+        if done or waited > _STEPS_WITHOUT_GAIN:
             break
-        change = step.corrected()
-        length = min(1.0, 0.995 * path.longest(at, change))
+        change = _Step(path, at).corrected()
+        # the ball is curved: across more than its radius the linear part of its norm misleads
+        across = radius / max(float(np.linalg.norm(change.v)), 1e-300)
+        length = min(1.0, 0.995 * path.longest(at, change), across)
         if not (np.isfinite(length) and length > _SHORTEST_ON_PATH):
             break
         at = at.moved(change, length)
     return best
 
 
+@dataclass(frozen=True, eq=False)
+class _Parabolas:
+    """``c'(b) = curved b + linear`` for both parts."""
+
+    curved: Array
+    linear: Array
+    cap: Array
+
+    def derivative(self, parts: Array, room: Array) -> Array:
+        return np.asarray(self.curved * parts + self.linear)
+
+    def curvature(self, parts: Array, room: Array) -> Array:
+        return np.broadcast_to(self.curved, parts.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entropy:
+    """``c'(b) = log(b / unit)``, or ``log(b / (cap - b))`` where there is a cap."""
+
+    unit: Array
+    cap: Array
+
+    def derivative(self, parts: Array, room: Array) -> Array:
+        return np.asarray(np.log(parts / np.where(np.isfinite(room), room, self.unit)))
+
+    def curvature(self, parts: Array, room: Array) -> Array:
+        return np.asarray(1.0 / parts + 1.0 / room)
+
+
+def _curves(loss: Followed, w: Array) -> _Parabolas | _Entropy:
+    """The derivative of the conjugate, by parts, for weights in units of ``beta``."""
+    unbounded = np.full_like(w, np.inf)
+    if isinstance(loss, EllipsoidError):
+        unit = loss.omega / loss.scale
+        # c1(b) = scale ((u b)^2 - 2 (1 + h) u b), c2(b) = scale ((u b)^2 + 2 h u b)
+        linear = np.array([[-2.0 * (1.0 + loss.h) * loss.omega], [2.0 * loss.h * loss.omega]])
+        return _Parabolas(2.0 * loss.scale * unit**2 / w, linear, np.stack([w / unit, unbounded]))
+    if isinstance(loss, TruncatedQuadratic):
+        # c1(b) = b1 b + b2 b^2, and the same parabola from one on
+        linear = np.array([[loss.b1], [loss.b1 + 2.0 * loss.b2]])
+        return _Parabolas(2.0 * loss.b2 / w, linear, np.stack([w, unbounded]))
+    cap = unbounded if isinstance(loss, Exponential) else loss.slope * w
+    return _Entropy(w, cap[None])
+
+
 class _Path:
     """The problem in the units of the search."""
 
-    def __init__(self, features: Array, rows: Rows, loss: Pieces, radius: float) -> None:
-        self.features, self.rows, self.radius = features, rows, radius
-        self.total = rows.total
-        if isinstance(loss, EllipsoidError):
-            unit = loss.omega / loss.scale
-            # c1(b) = scale ((u b)^2 - 2 (1 + h) u b), c2(b) = scale ((u b)^2 + 2 h u b)
-            self.curved = 2.0 * loss.scale * unit**2 / rows.w
-            first, second = -2.0 * (1.0 + loss.h) * loss.omega, 2.0 * loss.h * loss.omega
-            self.cap = rows.w / unit
-        else:
-            # c1(b) = b1 b + b2 b^2, and the same parabola from one on
-            self.curved = 2.0 * loss.b2 / rows.w
-            first, second = loss.b1, loss.b1 + 2.0 * loss.b2
-            self.cap = rows.w
-        self.linear = np.array([[first], [second]])
-        self.A = np.stack([mask.astype(np.float64) for mask in rows.masks])
+    def __init__(self, system: PathSystem, loss: Followed, radius: float) -> None:
+        self.system, self.loss, self.radius = system, loss, radius
+        self.features, self.rows = system.features, system.rows
+        self.total = self.rows.total
+        self.curves = _curves(loss, self.rows.w)
+        self.A = np.stack([mask.astype(np.float64) for mask in self.rows.masks])
 
     def start(self, mu: float) -> CentralPoint:
         """Uniform weights within the classes, the function that belongs to them at `mu`."""
-        beta = self.rows.uniform() * self.total
-        lower = np.minimum(0.5 * beta, 0.5 * self.cap)
-        upper = beta - lower
+        beta, cap = self.rows.uniform() * self.total, self.curves.cap
+        if len(cap) == 1:
+            parts = beta[None]
+        else:
+            first = np.minimum(0.5 * beta, 0.5 * cap[0])
+            parts = np.stack([first, beta - first])
         v = self.features.T @ (self.rows.y * beta) / (2.0 * mu * self.total)
         v *= min(1.0, 0.9 * self.radius / max(float(np.linalg.norm(v)), 1e-300))
-        first, _ = self.slopes(lower, upper, self.features @ v, np.zeros(2))
+        if isinstance(self.curves, _Entropy):
+            v *= min(1.0, _GENTLE / max(float(np.abs(self.features @ v).max()), 1e-300))
+        g, room = self.features @ v, cap - parts
+        first = self.slopes(parts, room, g, np.zeros(2))[0]
         r = (self.A @ first) / self.A.sum(axis=1)
-        first, second = self.slopes(lower, upper, self.features @ v, r)
-        unit = float(np.abs(first).mean() + np.abs(second).mean())
-        forces = np.stack([np.maximum(s, 0.0) + unit for s in (first, -first, second)])
+        slopes = self.slopes(parts, room, g, r)
+        unit = float(np.abs(slopes).mean(axis=1).sum())
+        low = np.maximum(slopes, 0.0) + unit
+        high = np.where(np.isfinite(cap), np.maximum(-slopes, 0.0) + unit, 0.0)
         slack = self.radius**2 - float(v @ v)
-        return CentralPoint(v, r, lower, self.cap - lower, upper, forces, mu, slack)
+        return CentralPoint(v, r, parts, room, low, high, mu, slack)
 
-    def slopes(self, lower: Array, upper: Array, g: Array, r: Array) -> Array:
-        """Derivatives of the Lagrangian in both parts, times M."""
-        common = self.rows.y * g - r @ self.A
-        return np.asarray(self.curved * np.stack([lower, upper]) + self.linear + common)
+    def slopes(self, parts: Array, room: Array, g: Array, r: Array) -> Array:
+        """Derivatives of the Lagrangian in all parts, times M."""
+        return np.asarray(self.curves.derivative(parts, room) + (self.rows.y * g - r @ self.A))
+
+    def gap(self, at: CentralPoint) -> tuple[float, float]:
+        """The duality gap, and how much of it may be rounding; relative to the objective."""
+        rows, loss = self.rows, self.loss
+        p, n = rows.masks
+        g, beta = self.features @ at.v, at.weights
+        g *= min(1.0, self.radius / max(float(np.linalg.norm(at.v)), 1e-300))
+        alpha = np.where(p, beta / beta[p].sum(), beta / beta[n].sum())
+        above = class_threshold(loss, g[p], rows.w[p], self.total, float(at.r[0]))
+        below = class_threshold(loss, -g[n], rows.w[n], self.total, float(at.r[1]))
+        value = loss.value(np.where(p, above, below) - rows.y * g)
+        primal = float(rows.w @ value) / self.total - above - below
+        distance, off = self.system.distance(rows.y * alpha)
+        dual = float(rows.w @ loss.conjugate(self.total * alpha / rows.w)) / self.total
+        gap, unit = primal + dual + self.radius * distance, max(1.0, abs(primal))
+        return gap / unit if np.isfinite(gap) else np.inf, self.radius * off / unit
 
     def longest(self, at: CentralPoint, change: CentralPoint) -> float:
         """How far along `change` everything stays positive, at most one."""
         longest = 1.0
         for value, step in (
-            (at.lower, change.lower),
+            (at.parts, change.parts),
             (at.room, change.room),
-            (at.upper, change.upper),
-            (at.forces, change.forces),
+            (at.low, change.low),
+            (at.high, change.high),
             (np.array([at.mu, at.slack]), np.array([change.mu, change.slack])),
         ):
             falling = step < 0
@@ -180,83 +255,54 @@ class _Step:
     def __init__(self, path: _Path, at: CentralPoint) -> None:
         self.path, self.at = path, at
         g = path.features @ at.v
-        first, second = path.slopes(at.lower, at.upper, g, at.r)
-        low, high, up = at.forces
-        self.residual = np.stack([first - low + high, second - up])
-        beta = at.lower + at.upper
+        self.residual = path.slopes(at.parts, at.room, g, at.r) - at.low + at.high
+        beta = at.weights
         self.missing = path.total - path.A @ beta
         image = path.features.T @ (path.rows.y * beta) / path.total
         self.apart = 2.0 * at.mu * at.v - image
         square = float(at.v @ at.v)
         self.outside = path.radius**2 - square - at.slack
-        self.complementarity = (
-            float(at.lower @ low + at.room @ high + at.upper @ up) / path.total + at.mu * at.slack
-        )
-        off = float(np.abs(self.residual[0]) @ at.lower + np.abs(self.residual[1]) @ at.upper)
-        off = (off + float(np.abs(self.missing) @ np.abs(at.r))) / path.total
-        off += float(np.linalg.norm(self.apart)) * path.radius
-        parts = path.curved * (at.lower**2 + at.upper**2)
-        linear = path.linear[0, 0] * at.lower.sum() + path.linear[1, 0] * at.upper.sum()
-        value = float(0.5 * parts.sum() + linear) / path.total
-        # with a multiplier near zero the ball must be counted for itself
-        beyond = max(abs(self.outside), square - path.radius**2) / path.radius**2
-        self.error = (self.complementarity + off) / (1.0 + abs(value)) + beyond
+        self.complementarity = at.products(path.total)
 
     def corrected(self) -> CentralPoint:
         """The predictor, then the corrector that aims at the centre it points to."""
         path, at = self.path, self.at
-        low, high, up = at.forces
-        self.theta = path.curved + np.stack([low / at.lower + high / at.room, up / at.upper])
+        curvature = path.curves.curvature(at.parts, at.room)
+        self.theta = curvature + at.low / at.parts + at.high / at.room
         self.phi = np.sum(1.0 / self.theta, axis=0)
-        self.factor = FeatureFactor(path.features, at.mu, self.phi, path.rows)
-        aim = self._direction(np.zeros_like(at.forces), 0.0)
-        length = path.longest(at, aim)
-        after = at.moved(aim, length)
-        left = float(after.lower @ after.forces[0] + after.upper @ after.forces[2])
-        left += float(after.room @ after.forces[1])
-        left = left / path.total + after.mu * after.slack
-        share = (left / self.complementarity) ** 3
+        self.factor = path.system.factor(at.mu, self.phi)
+        self.along = self.factor.solve(at.v)
+        nothing = np.zeros_like(at.parts)
+        aim = self._direction(nothing, nothing, 0.0)
+        after = at.moved(aim, path.longest(at, aim))
+        share = (after.products(path.total) / self.complementarity) ** 3
         # every product gets the same part of the complementarity
-        centre = share * self.complementarity / (3 * len(at.lower) + 1)
-        targets = centre * path.total - np.stack(
-            [
-                aim.lower * aim.forces[0],
-                -aim.lower * aim.forces[1],
-                aim.upper * aim.forces[2],
-            ]
+        count = at.parts.size + np.count_nonzero(np.isfinite(at.room)) + 1
+        centre = share * self.complementarity / count
+        return self._direction(
+            centre * path.total - aim.parts * aim.low,
+            centre * path.total + aim.parts * aim.high,
+            centre - aim.mu * aim.slack,
         )
-        return self._direction(targets, centre - aim.mu * aim.slack)
 
-    def _direction(self, targets: Array, target: float) -> CentralPoint:
+    def _direction(self, low_target: Array, high_target: Array, target: float) -> CentralPoint:
         """The change for which the products, to first order, become the targets."""
         path, at, phi = self.path, self.at, self.phi
-        low, high, up = at.forces
-        right = -self.residual
-        right[0] += targets[0] / at.lower - low - (targets[1] / at.room - high)
-        right[1] += targets[2] / at.upper - up
+        right = low_target / at.parts - at.low - (high_target / at.room - at.high) - self.residual
         freely = np.sum(right / self.theta, axis=0)
         sums = path.A @ phi
         level = (self.missing - path.A @ freely) / sums
         weights = path.rows.y * (freely + phi * (level @ path.A))
         wanted = path.features.T @ weights / path.total - self.apart
-        # the ball: its multiplier follows the step along v
-        pull = (target - at.mu * at.slack - at.mu * self.outside) / at.slack
-        wanted -= 2.0 * pull * at.v
-        (dv, dg), (along, along_g) = self.factor.descent((-wanted, wanted), (-at.v, wanted))
-        stiff = 4.0 * at.mu / at.slack
-        back = stiff * float(at.v @ dv) / (1.0 + stiff * float(at.v @ along))
-        dv, dg = dv - back * along, dg - back * along_g
-        dmu = pull + 2.0 * at.mu / at.slack * float(at.v @ dv)
+        dv = self.factor.solve(wanted)
+        # The ball's multiplier pulls along v; nothing is divided by the slack, which may be tiny.
+        pull = target - at.mu * (at.slack + self.outside) + 2.0 * at.mu * float(at.v @ dv)
+        dmu = pull / (at.slack + 4.0 * at.mu * float(at.v @ self.along))
+        dv = dv - 2.0 * dmu * self.along
         dslack = self.outside - 2.0 * float(at.v @ dv)
-        moved = path.rows.y * dg
+        moved = path.rows.y * (path.features @ dv)
         dr = level + (path.A @ (phi * moved)) / sums
-        common = moved - dr @ path.A
-        dlower, dupper = (right - common) / self.theta
-        forces = np.stack(
-            [
-                (targets[0] - low * dlower) / at.lower - low,
-                (targets[1] + high * dlower) / at.room - high,
-                (targets[2] - up * dupper) / at.upper - up,
-            ]
-        )
-        return CentralPoint(dv, dr, dlower, -dlower, dupper, forces, dmu, dslack)
+        change = (right - (moved - dr @ path.A)) / self.theta
+        low = (low_target - at.low * change) / at.parts - at.low
+        high = (high_target + at.high * change) / at.room - at.high
+        return CentralPoint(dv, dr, change, -change, low, high, dmu, dslack)

@@ -11,17 +11,22 @@ from scipy import linalg
 
 from buttress._arrays import Array
 from buttress.solvers.boxqp.group_sums import SumsProblem, longest_step, minimise_with_sums
+from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
 from buttress.solvers.sets._spaces import Rows
 from buttress.solvers.sets.geometry import Geometry
 
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
+# Half the square of a distance, in units of the farthest point, below which rounding tells more.
+_ROUNDING = 1e-20
 # What cheap steps aim at, as a part of the distance that is enough.
 _MUCH_LESS = 0.02
 # Weights below these shares of the largest have no room.
 _WITHOUT_ROOM = (1e-3, 1e-5, 1e-7)
 # Steps towards the common point of hulls that meet.
 _APPROACHES = 40
+# What is added to the diagonal of a singular system, relative to its mean.
+_RIDGE = 1e-15
 # Pivots of the free rows' factor closer to zero than this mean a singular system.
 _REGULAR = 1e-6
 # Beyond so many free rows the interior point's own accuracy has to do.
@@ -59,14 +64,15 @@ def hull_weights(
         signed @ signed.T if gram else signed, np.zeros(n), lower, cap, np.arange(n),
         np.where(rows.y > 0, 0, 1), np.ones(2), gram=gram,
     )  # fmt: skip
-    nearest = minimise_with_sums(problem, start=alpha, max_iter=min(max_iter, _HULL_STEPS))
+    steps = min(max_iter, _HULL_STEPS)
+    nearest = minimise_with_sums(problem, start=alpha, max_iter=steps, enough=_ROUNDING)
     masks = [mask[free] for mask in rows.masks if free[mask].any()]
     hulls = _Hulls(
         signed[free], signed[~free].T @ alpha[~free], np.array(masks, dtype=float), cap[free],
         enough / scale,
     )  # fmt: skip
     ends = nearest.b[free], nearest.low_force[free], nearest.high_force[free]
-    alpha[free] = hulls.touching(hulls.polished(*ends))
+    alpha[free] = hulls.finished(*ends)
     return alpha, nearest.n_iter
 
 
@@ -79,20 +85,28 @@ class _Hulls:
     def gradient(self, a: Array) -> Array:
         return np.asarray(self.F @ (self.F.T @ a + self.fixed))
 
-    def touching(self, a: Array) -> Array:
+    def finished(self, a: Array, zl: Array, zu: Array) -> Array:
+        """The interior point's weights, exact; rows at their bounds are where hulls do not meet."""
+        repaired = self._repaired(a)
+        if self._meet(repaired):
+            return self._touching(repaired)
+        polished = self._polished(a, zl, zu)
+        if polished is None:
+            return repaired
+        return self._touching(polished) if self._meet(polished) else polished
+
+    def _meet(self, a: Array) -> bool:
+        """Whether the hulls may meet: by the linear part of ``½ d^2`` they are hardly apart."""
+        distance = self._distance(a)
+        return distance < 1e-4 and self._violation(a) >= 0.25 * distance**2
+
+    def _touching(self, a: Array) -> Array:
         """Where the hulls meet the distance is zero; remove what rounding leaves of it.
 
         Least changes relative to the room that each weight has; where there is none, such as at
-        a row that both classes share, those without room are put on their bounds before. Hulls
-        that do not meet keep `a`.
+        a row that both classes share, those without room are put on their bounds before.
         """
-        distance = self._distance(a)
-        if not _MUCH_LESS * self.enough < distance < 1e-4:
-            return a
-        # By the linear part of ``½ d^2`` the hulls are apart by the root of what is left.
-        if self._violation(a) < 0.25 * distance**2:
-            return a
-        best = self._closer(a)
+        best = self._closer(a) if self._distance(a) > _MUCH_LESS * self.enough else a
         for share in _WITHOUT_ROOM:
             if self._distance(best) <= _MUCH_LESS * self.enough:
                 break
@@ -110,11 +124,7 @@ class _Hulls:
         for _ in range(_APPROACHES):
             room = np.maximum(np.minimum(best, self.cap - best), 0.0)
             scaled = system * room
-            values, vectors = linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
-            used = values > 1e-24 * values[-1]
-            vectors = vectors[:, used]
-            solved = vectors @ ((vectors.T @ (right - system @ best)) / values[used])
-            change = room * (scaled.T @ solved)
+            change = room * (scaled.T @ _solved(scaled @ scaled.T, right - system @ best))
             longest = longest_step((best, change), (self.cap - best, -change))
             step = min(1.0, 0.9 * longest)
             changed = self._repaired(best + step * change)
@@ -132,22 +142,22 @@ class _Hulls:
         inside = (a >= 0.0).all() and (a <= self.cap).all()
         return bool(inside and np.abs(self.A @ a - 1.0).max() <= 1e-13)
 
-    def polished(self, a: Array, zl: Array, zu: Array) -> Array:
-        """Put the rows at their bounds and solve for the free ones exactly."""
+    def _polished(self, a: Array, zl: Array, zu: Array) -> Array | None:
+        """Put the rows at their bounds and solve for the free ones exactly, if that is better."""
         low, high = zl > a, zu > self.cap - a
         free = ~(low | high)
         candidate = np.where(low, 0.0, np.where(high, self.cap, a))
         if not 0 < free.sum() <= _POLISHED_ROWS:
-            return self._repaired(a)
+            return None
         correction = _Correction(self.F[free], self.A[:, free])
         for _ in range(3):
             residual = np.r_[-self.gradient(candidate)[free], 1.0 - self.A @ candidate]
             candidate[free] += correction.of(residual)
         inside = (candidate >= 0) & (candidate <= self.cap)
         if not inside.all() or np.abs(self.A @ candidate - 1.0).max() > 1e-12:
-            return self._repaired(a)
+            return None
         better = self._violation(candidate) <= self._violation(self._repaired(a))
-        return candidate if better else self._repaired(a)
+        return candidate if better else None
 
     def _repaired(self, a: Array) -> Array:
         """Class sums exact."""
@@ -166,6 +176,19 @@ class _Hulls:
             filled = np.minimum(np.cumsum(self.cap[order]), 1.0)
             worst -= float(g[order] @ np.diff(np.r_[0.0, filled]))
         return worst
+
+
+def _solved(A: Array, right: Array) -> Array:
+    """A solution of ``A x = right``, A positive semidefinite; overwrites A."""
+    ridge = _RIDGE * max(float(np.trace(A)) / len(A), 1e-300)
+    while True:
+        shifted = A.copy()
+        shifted[np.diag_indices_from(A)] += ridge
+        if cholesky_in_place(shifted) == 0:
+            solution = np.array(right)
+            cholesky_solve(shifted, solution[None])
+            return solution
+        ridge *= 10.0
 
 
 class _Correction:

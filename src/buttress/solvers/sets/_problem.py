@@ -11,9 +11,10 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.losses import SmoothLoss, require
 from buttress.losses.hinge import HardMargin, NuHinge
-from buttress.solvers.sets._central_path import Pieces, follow_central_path
+from buttress.solvers.sets._central_path import Followed, follow_central_path
 from buttress.solvers.sets._conic import conic_weights
 from buttress.solvers.sets._hulls import hull_weights
+from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets._result import DistanceResult, check_feasible
 from buttress.solvers.sets._search import Point, Search
 from buttress.solvers.sets._spaces import FeatureSpace, IllConditioned, Rows
@@ -25,9 +26,9 @@ from buttress.solvers.sets.thresholds import central_threshold, quantile_thresho
 _NEARLY_TOUCHING = 1e-6
 # Where this relative error of ``f`` is asked for, a gap above the tolerance is worth more steps.
 _EXACT = 1e-9
-# Newton steps that go straight for the radius before they go over smaller ones, or from inside,
-# whose steps cost more (measured on the sets of `benchmarks/worst_case.py`); those after it.
-_DIRECT_STEPS, _BEFORE_INSIDE, _LAST_STEPS = 25, 40, 15
+# Newton steps that go straight for the radius before the interior point has the word, or smaller
+# radii: nine of ten of the sets of `benchmarks/worst_case.py` need no more.
+_STRAIGHT_STEPS = 20
 # The share of the tolerance that is left to the distance of sets that meet.
 _MEETING = 0.5
 # The approach starts where the scores are of this size and grows the radius by this factor.
@@ -40,7 +41,8 @@ _SHRINKINGS = 20
 
 
 def _gap(result: DistanceResult) -> float:
-    return result.gap
+    """The gap; steps that went astray may have left numbers that are none."""
+    return result.gap if np.isfinite(result.gap) else np.inf
 
 
 class DistanceProblem:
@@ -83,26 +85,16 @@ class DistanceProblem:
         point = self.last
         if point is None:
             point = search.start(search.first_multiplier(radius))
-        try:
-            point = self._approach(search, replace(point, n_iter=0, weights=None), radius)
-        except IllConditioned:
-            search = self._start_search(features=True)
-            start = search.start(search.first_multiplier(radius))
-            point = self._approach(search, start, radius)
+        point = self._straight(search, replace(point, n_iter=0, weights=None), radius)
         result = self._at_point(point, radius)
-        asked = self.precision <= _EXACT  # less is enough for choosing among radii
-        if result.converged or not (asked and isinstance(self.loss, Pieces)):
+        exact = self.precision <= _EXACT  # less is enough for choosing among radii
+        if point.n_iter >= self.max_iter or (point.done and (result.converged or not exact)):
             return result
-        if point.weights is None and point.n_iter < self.max_iter:
-            # rounding ended the Newton steps; what it left may be much
-            point = self._by_central_path(self.loss, radius, point)
-            result = min(result, self._at_point(point, radius), key=_gap)
-        if not result.converged and point.weights is not None:
-            most = min(point.n_iter + _LAST_STEPS, self.max_iter)
-            point = replace(point, weights=None)
-            point = self._start_search(features=True).constrained(point, radius, most)
-            result = min(result, self._at_point(point, radius), key=_gap)
-        return result
+        if isinstance(self.loss, Followed):
+            point = self._from_inside(self.loss, radius, point.n_iter)
+        else:
+            point = self._over_smaller(radius, point.n_iter)
+        return min(result, self._at_point(point, radius), key=_gap)
 
     def _at_point(self, point: Point, radius: float) -> DistanceResult:
         """The result at the end of a search, which the next one starts from."""
@@ -110,30 +102,38 @@ class DistanceProblem:
         norm = self._start_search().norm((point.x, point.g))
         return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
 
-    def _approach(self, search: Search, point: Point, radius: float) -> Point:
-        """Go straight; after some steps in vain, from inside or over smaller radii."""
-        pieces = isinstance(self.loss, Pieces)
-        direct = _BEFORE_INSIDE if pieces else _DIRECT_STEPS
-        point = search.constrained(point, radius, min(direct, self.max_iter))
-        if point.done or point.n_iter >= self.max_iter:
-            return point
-        if isinstance(self.loss, Pieces):
-            return self._by_central_path(self.loss, radius, point)
-        return self._continued(search, radius, point.n_iter)
+    def _straight(self, search: Search, point: Point, radius: float) -> Point:
+        """Newton steps for this radius at once; they end unfinished where they go astray."""
+        most = min(_STRAIGHT_STEPS, self.max_iter)
+        try:
+            return search.constrained(point, radius, most)
+        except IllConditioned:
+            search = self._start_search(features=True)
+            if isinstance(self.loss, Followed):
+                return replace(search.start(search.first_multiplier(radius)), n_iter=point.n_iter)
+            start = search.start(search.first_multiplier(radius))
+            return search.constrained(start, radius, most)
 
-    def _by_central_path(self, loss: Pieces, radius: float, point: Point) -> Point:
+    def _from_inside(self, loss: Followed, radius: float, spent: int) -> Point:
         """By the interior point, which keeps the digits that Newton steps lose."""
         mu = self._start_search().first_multiplier(radius)
-        inside = follow_central_path(self.geometry.features, self.rows, loss, radius, mu)
+        system = PathSystem(self.geometry.features, self.rows, self.geometry.gram)
+        inside = follow_central_path(system, loss, radius, mu)
         search = self._start_search(features=True)
         g = self.geometry.features @ inside.v
         thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
-        weights = (inside.lower + inside.upper) / self.rows.total
-        steps = point.n_iter + inside.n_iter
+        weights = inside.weights / self.rows.total
+        steps = spent + inside.n_iter
         return Point(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
 
-    def _continued(self, search: Search, radius: float, spent: int) -> Point:
+    def _over_smaller(self, radius: float, spent: int) -> Point:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
+        try:
+            return self._continued(self._start_search(), radius, spent)
+        except IllConditioned:
+            return self._continued(self._start_search(features=True), radius, spent)
+
+    def _continued(self, search: Search, radius: float, spent: int) -> Point:
         smaller = _GENTLE / max(search.space.spread, 1e-300)
         n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_RADIUS_GROWTH)))
         point = search.start(search.first_multiplier(min(smaller, radius)))

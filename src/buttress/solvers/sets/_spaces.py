@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress._compile import compiled
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers.numerics.rows import fill_scaled
 
 # Curvatures below this part of the largest do not change a Newton step.
 _NO_CURVATURE = 1e-15
@@ -118,13 +119,21 @@ class KernelFactor:
 
     def descent(self, *functions: Function) -> list[Function]:
         """``-H^-1 f`` for every function."""
-        rights = np.stack([self.root * f[1][self.q] for f in functions]) / (2.0 * self.mu)
         steps_down = []
-        for f, s in zip(functions, solve_cholesky(self.cholesky, rights), strict=True):
-            step = -f[0] / (2.0 * self.mu)
-            step[self.q] += (self.root * self.scale) * self._without_class_sums(s)
+        for f, change in zip(functions, self.expansion(*(f[1] for f in functions)), strict=True):
+            step = change - f[0] / (2.0 * self.mu)
             steps_down.append((step, np.asarray(self.K @ step)))
         return steps_down
+
+    def expansion(self, *values: Array) -> list[Array]:
+        """Coefficients of ``f / (2 mu) - H^-1 f`` for functions of the given values."""
+        rights = np.stack([self.root * g[self.q] for g in values]) / (2.0 * self.mu)
+        expansions: list[Array] = []
+        for s in solve_cholesky(self.cholesky, rights):
+            coefficients: Array = np.zeros(len(self.K))
+            coefficients[self.q] = (self.root * self.scale) * self._without_class_sums(s)
+            expansions.append(coefficients)
+        return expansions
 
     def _without_class_sums(self, s: Array) -> Array:
         gram = self.e @ self.solved.T
@@ -215,21 +224,6 @@ def solve_cholesky(factor: Array, rights: Array) -> Array:
     solved = np.array(rights, dtype=np.float64, order="C")
     cholesky_solve(factor, solved)
     return solved
-
-
-@compiled()
-def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out: Array) -> None:
-    """Lower triangle of ``I + scale * diag(root) K[rows, rows] diag(root)``."""
-    for i in range(len(rows)):
-        a = scale * root[i]
-        if whole:
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[i, j]
-        else:
-            k = rows[i]
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[k, rows[j]]
-        out[i, i] += 1.0
 
 
 @compiled()

@@ -15,6 +15,8 @@ from buttress.solvers.sets._spaces import FeatureSpace, KernelSpace
 _PIVOT_TOLERANCE = 1e-13
 # With a rank below this part of n explicit features are cheaper than the kernel form.
 _FEATURES_BELOW = 0.5
+# The square of a norm, a sum of products, has few digits below this part of the largest product.
+_FEW_DIGITS = 1e-12
 # What a product of two entries may be off, relative to the largest.
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
 # Directions left out of an expansion: variances below these parts of the largest.
@@ -61,6 +63,11 @@ class Geometry:
     def rank(self) -> int:
         """The dimension of the space that the points span."""
         return int(self._pivoted()[2]) if self._features is None else self._features.shape[1]
+
+    @property
+    def gram(self) -> Array | None:
+        """Products of the centred points, where they are held."""
+        return self._K
 
     @property
     def features(self) -> Array:
@@ -149,10 +156,17 @@ class Geometry:
         return float(self.shift @ c)
 
     def difference(self, signed: Array) -> tuple[Array, float]:
-        """``sum_i signed_i phi_i`` for coefficients that sum to zero: values and norm."""
+        """``sum_i signed_i phi_i`` for coefficients that sum to zero: values and norm.
+
+        A norm that products know to few digits is computed from coordinates. It is then exact for
+        points whose products are the given ones up to rounding.
+        """
         if self._K is not None and not isinstance(self.space(), FeatureSpace):
-            values = self._K @ signed
-            return values, float(np.sqrt(max(float(signed @ values), 0.0)))
+            values = np.asarray(self._K @ signed)
+            square = float(signed @ values)
+            if square > _FEW_DIGITS * float(np.max(np.diagonal(self._K), initial=0.0)):
+                return values, float(np.sqrt(square))
+            return values, float(np.linalg.norm(self.features.T @ signed))
         z = self.features.T @ signed
         return np.asarray(self.features @ z), float(np.linalg.norm(z))
 
