@@ -36,18 +36,3 @@ def gather(buffer: Any, slots: IntArray, columns: IntArray, out: Array) -> None:
         row = buffer[slots[k]]
         for l in range(columns.shape[0]):
             out[k, l] = row[columns[l]]
-
-
-@compiled()
-def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out: Array) -> None:
-    """Lower triangle of ``I + scale * diag(root) K[rows, rows] diag(root)``."""
-    for i in range(len(rows)):
-        a = scale * root[i]
-        if whole:
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[i, j]
-        else:
-            k = rows[i]
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[k, rows[j]]
-        out[i, i] += 1.0
