@@ -116,8 +116,13 @@ def test_jobs_fit_the_kind_that_they_name(cache):
     assert job_of_learner(Norma(kernel="linear")).key == "stream-Norma-linear"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["leaky", "ramp", "uncertainty", "online"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("uncertainty", marks=pytest.mark.long),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("leaky", "ramp", "online")),
+    ],
+)
 def test_after_preparing_a_fit_compiles_nothing(kind, tmp_path):
     code = f"""
 import numpy as np
