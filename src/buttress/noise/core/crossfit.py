@@ -70,10 +70,13 @@ def make_folds(
                 np.zeros(len(y)), y, groups
             )
         ]
-    pairs = list(check_cv(cv, y, classifier=True).split(X, y, groups))
-    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-        raise ValueError(f"cv={cv!r} is not accepted: expected pairs of index arrays.")
-    return pairs
+    splitter = check_cv(cv, y, classifier=True)
+    try:
+        return list(splitter.split(X, y, groups))
+    except TypeError:
+        if cv is None or hasattr(cv, "split"):
+            raise
+        raise ValueError(f"cv={cv!r} is not accepted: expected pairs of index arrays.") from None
 
 
 def check_repeats(n_repeats: Any) -> None:
