@@ -187,10 +187,15 @@ class Lines:
                 )
                 return
         file.seek(known)
-        remedy = f"cut the file there (truncate -s {known})" if known else "move the file away"
+        strange = file.read(60)
+        if not known:
+            raise StreamChanged(
+                f"{self.path} begins with {strange!r}, which the run to resume has not written; "
+                "move the file away"
+            )
         raise StreamChanged(
-            f"{self.path} has lines behind those of the run, from byte {known} on: "
-            f"{file.read(60)!r}; to resume, {remedy}"
+            f"{self.path} has lines behind those of the run, from byte {known} on: {strange!r}; "
+            f"to resume, cut the file there (truncate -s {known})"
         )
 
     def resume(self, state: Mapping[str, Any]) -> None:
