@@ -22,7 +22,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from buttress._arrays import Array, IntArray
 from buttress._progress import progress
-from buttress.classifiers.parameters import check_splits
 
 Folds: TypeAlias = list[tuple[Any, Any]]
 # Entered while the scores of one fold are waited for.
@@ -51,7 +50,6 @@ def make_folds(
     random_state : int, RandomState or None
     """
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        check_splits(cv)
         check_class_sizes(y, int(cv))
         repeats = n_repeats
         if repeats == "auto":
