@@ -6,14 +6,23 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_iris,
+    make_blobs,
+    make_classification,
+    make_moons,
+)
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OutputCodeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -163,3 +172,26 @@ def test_bad_parameters_are_named(params, message):
 def test_too_few_rows_for_a_coverage():
     with pytest.raises(ValueError, match="at least 8 rows"):
         ChowRejector(LogisticRegression(), target_coverage=0.5).fit([[0], [1]], [0, 1])
+
+
+@pytest.mark.parametrize("options", [{}, {"calibration": "isotonic"}, {"target_coverage": 0.8}])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        StackingClassifier([("a", LogisticRegression())]),
+        VotingClassifier([("a", LogisticRegression())]),
+        SelfTrainingClassifier(),
+        OutputCodeClassifier(LogisticRegression()),
+        LinearRegression(),
+    ],
+)
+def test_what_has_no_scores_before_it_is_fitted_is_refused_in_our_words(estimator, options):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
+        ChowRejector(estimator, **options).fit(X, y)
+
+
+def test_a_stack_that_is_told_its_last_classifier_is_accepted():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    stack = StackingClassifier([("a", LogisticRegression())], LogisticRegression())
+    assert ChowRejector(stack).fit(X, y).reject(X).shape == (60,)

@@ -92,3 +92,19 @@ def test_decimal_commas_are_refused_wherever_labels_are_judged(
 def test_a_misspelt_name_is_suggested(capsys, words, meant):
     assert main(words) == 2
     assert f"did you mean {meant!r}?" in capsys.readouterr().err
+
+
+def test_the_remedy_works_where_commas_separate_quoted_numbers_too(tmp_path, capsys):
+    rows = [f'"{i % 7},{i % 3}","{i % 5},5",{"ny"[i % 7 > 2]}\n' for i in range(60)]
+    data, model = tmp_path / "sheet.csv", tmp_path / "m.skops"
+    data.write_text("a,b,y\n" + "".join(rows))
+    fit = ["fit", str(data), "-t", "y", "--model", "ramp", "-o", str(model), "-q"]
+    assert main(fit) == 2
+    assert "--decimal ," in capsys.readouterr().err
+    assert main([*fit, "--decimal", ","]) == 0
+    assert main(["predict", str(model), str(data), "--decimal", ",", "-q"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 61
+    out = tmp_path / "out.csv"
+    words = ["stream", data, "-t", "y", "--decimal", ",", "-o", out, "-q", "--classes", "n,y"]
+    assert main([str(word) for word in words]) == 0
+    assert len(out.read_text().splitlines()) == 61

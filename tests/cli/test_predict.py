@@ -85,6 +85,14 @@ def test_columns_are_carried_along_as_they_are_written(folder, capsys):
     assert json.loads(capsys.readouterr().out.splitlines()[1])["id"] == "001"
 
 
+def test_a_misspelt_column_to_keep_is_recognised(folder, capsys):
+    fitted(folder, SVC())
+    assert predict(folder, "--keep", "ctiy") == 1
+    assert "the column 'ctiy' to keep is missing in the data; did you mean 'city'?" in (
+        capsys.readouterr().err
+    )
+
+
 def test_columns_of_parquet_and_json_lines_are_carried_along(folder, capsys):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

@@ -15,20 +15,7 @@ from buttress._files import held_by_one
 from buttress.classifiers.online.checkpoint import read_checkpoint
 from buttress.cli import main
 
-
-def rows_of(n: int, kind: str, seed: int = 0) -> list[str]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    y = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
-    if kind == "csv":
-        return [
-            "a,b,label\n",
-            *(f"{p!r},{q!r},{t}\n" for (p, q), t in zip(X.tolist(), y, strict=True)),
-        ]
-    return [
-        json.dumps({"a": p, "b": q, "label": str(t)}) + "\n"
-        for (p, q), t in zip(X.tolist(), y, strict=True)
-    ]
+from .conftest import rows_of
 
 
 class Run:
@@ -72,13 +59,6 @@ def test_half_and_half_make_a_whole(run):
     assert made == run.expected
 
 
-def test_answers_behind_the_last_checkpoint_are_given_again(run):
-    written = run.out.read_bytes()
-    run.out.write_bytes(run.expected[0][: len(written) + 700])  # ends within a line
-    assert run.go(run.folder, "--resume") == 0
-    assert run.out.read_bytes() == run.expected[0]
-
-
 CHANGES = {
     "output missing": (lambda run: run.out.unlink(), "out is missing"),
     "output empty": (lambda run: run.out.write_bytes(b""), "out was cut"),
@@ -95,6 +75,19 @@ CHANGES = {
         lambda run: run.out.write_bytes(run.out.read_bytes() * 2),
         "lines behind those of the run",
     ),
+    "output with answers as the run would give them": (
+        lambda run: run.out.write_bytes(run.expected[0][: run.out.stat().st_size + 700]),
+        "lines behind those of the run",
+    ),
+    "output with half a line behind it": (
+        lambda run: run.out.write_bytes(run.out.read_bytes() + b"19"),
+        "lines behind those of the run",
+    ),
+    "rejects longer": (
+        lambda run: run.rejects.write_bytes(run.rejects.read_bytes() * 2),
+        "lines behind those of the run",
+    ),
+    "checkpoint missing": (lambda run: run.state.unlink(), "move the file away"),
     "rejects cut": (lambda run: run.rejects.write_bytes(b"{}"), "rejects was cut"),
     "rejects missing": (lambda run: run.rejects.unlink(), "rejects is missing"),
     "input shorter": (
@@ -248,13 +241,13 @@ def test_ctrl_c_tells_the_truth_and_the_stream_goes_on_from_there(tmp_path):
     while not out.exists() or out.read_bytes().count(b"\n") < 128:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=300)
     assert process.returncode == 1
     assert f"128 rows are answered in {out}; --resume goes on from row 129" in error.decode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "state"]
     assert read_checkpoint(state)["run"]["rows"] == 128
     again = interrupted([*common, "--resume"], b"".join(lines))
-    _, error = again.communicate(timeout=60)
+    _, error = again.communicate(timeout=300)
     assert again.returncode == 0, error
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == list(
         range(1, 401)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from buttress import (
     RampClassifier,
     RampClassifierCV,
     UncertaintySetClassifierCV,
+    _deadline,
 )
 from buttress._deadline import OutOfTime, check_time, finish_within
 from buttress.model_selection import racing
@@ -37,6 +39,12 @@ from buttress.tables.table import Table
 def moons():
     X, y = make_moons(600, noise=0.3, random_state=0)
     return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch):
+    """No time passes for limits: a process that is paused for minutes is late for nothing."""
+    monkeypatch.setattr(_deadline, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def plan(rows, **options):
@@ -121,11 +129,17 @@ def late_candidates(monkeypatch, most):
     monkeypatch.setattr(racing, "make_candidate", made)
 
 
+def unhurried(rows, **options):
+    """A planner that learns nothing from how long fits take, however busy the machine is."""
+    planner = plan(rows, **options)
+    planner.observe = planner.observe_approximate = lambda *measured: None
+    return planner
+
+
 def run(moons, kinds, **options):
     X, y = moons
     told = []
-    known = plan(len(y), speed=0.01)
-    known.observe = lambda kind, rows, seconds: None  # however busy the machine is
+    known = unhurried(len(y), speed=0.01)
     rules = RaceRules(known, request=Request(folds=3), jobs=1, say=told.append)
     return race(kinds, plain_rows(X), y, replace(rules, **options)), told
 
@@ -183,7 +197,7 @@ def chosen(moons, kind, **options):
     table, y = table_of(moons)
     told = []
     of_rules = {field.name for field in fields(RaceRules)} & set(options)
-    rules = RaceRules(plan(len(y)), jobs=1, say=told.append, yardstick=False)
+    rules = RaceRules(unhurried(len(y)), jobs=1, say=told.append, yardstick=False)
     rules = replace(rules, **{name: options.pop(name) for name in of_rules})
     return choose_model(table, y, [kind], rules, **options), told
 

@@ -10,7 +10,6 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import _safe_split
@@ -22,7 +21,7 @@ from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import decided_by_cost, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
-from buttress.classifiers.parameters import check_common, check_number, check_option
+from buttress.classifiers.parameters import check_common, check_number, check_option, check_splits
 from buttress.classifiers.refusal_reasons import Surroundings
 from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
 from buttress.classifiers.risk_control import RiskControlMixin
@@ -203,7 +202,7 @@ class ChowRejector(
                     "novelty cannot be combined with target_coverage or target_risk: refusals "
                     "beyond the band would break what is promised about it."
                 )
-        check_cv(self.cv)  # also where no calibration needs it
+        check_splits(self.cv)  # also where no calibration needs it
         self._check_coverage()
         check_number("confidence", self.confidence, "(0, 1)")
         if self.costs is not None and (self.target_coverage, self.target_risk) != (None, None):
@@ -307,11 +306,18 @@ class ChowRejector(
 
     def _model(self) -> Any:
         method = self.calibration
+        probable = hasattr(self.estimator, "predict_proba")
+        if not probable and not hasattr(self.estimator, "decision_function"):
+            raise ValueError(
+                f"estimator={self.estimator!r} is not accepted: it has neither predict_proba nor "
+                "decision_function before it is fitted. A classifier made of others has them when "
+                "it is told all of them (final_estimator of a stack, voting='soft')."
+            )
         if method == "auto":
-            method = None if hasattr(self.estimator, "predict_proba") else "sigmoid"
+            method = None if probable else "sigmoid"
         if method is not None:
             return CalibratedClassifierCV(clone(self.estimator), method=method, cv=self.cv)
-        if not hasattr(self.estimator, "predict_proba"):
+        if not probable:
             raise ValueError(
                 f"calibration=None needs an estimator with predict_proba; "
                 f"{type(self.estimator).__name__} has none. Use calibration='sigmoid'."

@@ -99,6 +99,27 @@ def check_classifier(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} is not accepted: expected a classifier.")
 
 
+def check_splits(cv: Any) -> None:
+    """Raise a ValueError unless `cv` is a number of folds, a splitter, or pairs of index arrays.
+
+    Examples
+    --------
+    >>> check_splits(b"x")
+    Traceback (most recent call last):
+    ...
+    ValueError: cv=b'x' is not accepted: expected a number of folds, a splitter or index pairs.
+    """
+    if isinstance(cv, Integral):
+        check_number("cv", cv, "[2, inf)", integer=True)
+        return
+    # text can split too, and is an iterable
+    usable = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if isinstance(cv, (str, bytes, bytearray, type)) or not usable:
+        raise ValueError(
+            f"cv={cv!r} is not accepted: expected a number of folds, a splitter or index pairs."
+        )
+
+
 def check_flag(name: str, value: Any) -> None:
     """Raise a ValueError unless `value` is true or false.
 
@@ -229,7 +250,7 @@ def check_common(estimator: Any) -> None:
     if "max_iter" in given:
         check_number("max_iter", estimator.max_iter, "[1, inf)", integer=True)
     if given.get("n_jobs") is not None:
-        check_number("n_jobs", estimator.n_jobs, "(-inf, inf)", integer=True)
+        check_number("n_jobs", estimator.n_jobs, "[-1000000, 1000000]", integer=True)
         if estimator.n_jobs == 0:
             raise ValueError("n_jobs=0 is not accepted: expected None or another whole number.")
     if "verbose" in given and not isinstance(estimator.verbose, (bool, np.bool_)):

@@ -107,7 +107,7 @@ def fit_blocks(options: FitOptions, say: Output) -> None:
     kind = "leaky" if options.model is Model.auto else options.model.value
     if not takes_approximation(kind):
         raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
-    request = Request(d=options.d or 0.2, seed=seed, folds=folds)
+    request = Request(d=0.2 if options.d is None else options.d, seed=seed, folds=folds)
     feature_map = options.approximation.value if options.approximation else "auto"
     estimator = make_candidate(kind, request, approximation=feature_map).set_params(cv=folds)
     left_out = names(options.ignore)

@@ -89,7 +89,7 @@ def run_fit(options: FitOptions) -> None:
     say = Output(options.json, options.quiet)
     check_cost(options.d)
     check_coverage(options.target_coverage, options.model)
-    budget = seconds_of(options.time or BUDGET)
+    budget = seconds_of(BUDGET if options.time is None else options.time)
     outputs = {"--out": options.out, "--report": options.report}
     guard_files([options.data, options.corrections], outputs)
     if options.dask is not None or options.data.is_dir():

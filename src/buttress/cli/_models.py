@@ -90,13 +90,15 @@ def check_coverage(target_coverage: float | None, model: Model) -> None:
 
 def class_weights_of(text: str | None, labels: Any) -> Any:
     """``balanced``, or ``label=weight,label=weight`` with the labels of the file."""
-    if text is None or text.strip() == "balanced":
-        return text and "balanced"
+    if text is None:
+        return None
+    if text.strip() == "balanced":
+        return "balanced"
     import numpy as np
 
     known = {str(label): label for label in np.unique(labels).tolist()}
     found: dict[Any, float] = {}
-    for part in names(text):
+    for part in names(text) or [""]:
         label, mark, weight = part.rpartition("=")
         try:
             value = float(weight)

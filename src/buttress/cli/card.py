@@ -62,7 +62,7 @@ def card(
     **Example:** `buttress card model.skops --data test.csv --groups site --intended "Triage."`
     """
     guard_files([model, data], {"--out": out})
-    if data is None and (groups or audit or target):
+    if data is None and (groups is not None or audit or target is not None):
         raise typer.BadParameter("--groups, --audit and --target need rows: give them by --data")
     from buttress._files import replacing
     from buttress.report.card import card_sections, render_card
@@ -73,8 +73,8 @@ def card(
         answered = noise = None
         if data is not None:
             wrapped = as_table_model(fitted)
-            table = _read(wrapped, data, target or wrapped.target, str(decimal))
-            label = str(target or wrapped.target)
+            label = wrapped.target if target is None else target
+            table = _read(wrapped, data, label, str(decimal))
             answered = _answers(wrapped, table, label, names(groups), data)
             if audit:
                 noise = _audited(wrapped, table, label, seed)

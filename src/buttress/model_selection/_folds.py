@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from buttress._arrays import Array, IntArray
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_splits
 from buttress.solvers.numerics.rows import gather
 
 Fold = tuple[IntArray, IntArray]
@@ -55,8 +55,9 @@ def classification_folds(
     [[0, 2], [1, 3]]
     """
     given_ready = not (isinstance(cv, Integral) or cv is None or hasattr(cv, "split"))
-    if isinstance(cv, Integral):
-        check_number("cv", cv, "[2, inf)", integer=True)
+    check_splits(cv)
+    if isinstance(cv, Integral) and int(cv) > len(y):
+        raise ValueError(f"cv={cv!r} is out of range: there are {len(y)} rows to split.")
     splitter = check_cv(cv, y, classifier=True)
     try:
         pairs = list(splitter.split(X, y, **({"groups": groups} | dict(split_rows or {}))))

@@ -242,7 +242,7 @@ def _choices(table: Array, n_alphas: int) -> tuple[int, int]:
 def _penalties(alphas: Any) -> Array:
     """The penalties, decreasing."""
     if isinstance(alphas, Real) and not isinstance(alphas, bool):
-        count = int(check_number("alphas", alphas, "[1, inf)", integer=True))
+        count = int(check_number("alphas", alphas, "[1, 1000000]", integer=True))
         return np.asarray(10.0 ** np.linspace(*_DEFAULT_DECADES, count))
     try:
         values = check_values("alphas", alphas, "(0, inf)")

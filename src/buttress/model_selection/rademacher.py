@@ -250,8 +250,8 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
 
     def _check_parameters(self) -> list[float]:
         check_number("slope", self.slope, "(0, 1]")
-        check_number("n_draws", self.n_draws, "[1, inf)", integer=True)
-        check_number("n_starts", self.n_starts, "[1, inf)", integer=True)
+        check_number("n_draws", self.n_draws, "[1, 1000000]", integer=True)
+        check_number("n_starts", self.n_starts, "[1, 1000000]", integer=True)
         check_number("penalty_weight", self.penalty_weight, "(0, inf)")
         check_number("delta", self.delta, "(0, 1)")
         check_flag("concentration", self.concentration)
@@ -259,11 +259,12 @@ class RademacherSelector(DocumentedMixin, MetaEstimatorMixin, ClassifierMixin, B
         return check_values("Cs", self.Cs, "(0, inf)")
 
     def _base(self) -> Any:
-        base = RampClassifier() if self.estimator is None else clone(self.estimator)
+        base = RampClassifier() if self.estimator is None else self.estimator
         if not isinstance(base, RampClassifier):
             raise ValueError(
                 f"estimator={self.estimator!r} is not accepted: expected a RampClassifier."
             )
+        base = clone(base)
         for name in ("radius", "approximation"):
             if getattr(base, name) is not None:
                 raise ValueError(

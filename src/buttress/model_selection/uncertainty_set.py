@@ -181,7 +181,7 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
 
     def _radii(self, spread: Callable[[], float]) -> Array:
         if isinstance(self.radii, Integral) and not isinstance(self.radii, bool):
-            count = int(check_number("radii", self.radii, "[1, inf)", integer=True))
+            count = int(check_number("radii", self.radii, "[1, 1000000]", integer=True))
             grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread()
             return np.asarray(grid)
         try:

@@ -11,10 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._documented import DocumentedMixin
 from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
-from buttress.classifiers.parameters import check_common, check_number
+from buttress.classifiers.parameters import check_common, check_number, check_splits
 from buttress.noise.core.crossfit import (
     check_class_sizes,
-    check_folds,
     check_repeats,
     kept_folds,
     rows_of,
@@ -109,7 +108,7 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
         LabelSuspects
         """
         check_number("fdr", self.fdr, "(0, 1)")
-        check_folds(self.cv)
+        check_splits(self.cv)
         check_repeats(self.n_repeats)
         check_common(self)
         labels = column_or_1d(y, warn=True)

@@ -17,10 +17,10 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._documented import DocumentedMixin
 from buttress._frames import collected, is_frame, validate_data
 from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
-from buttress.classifiers.parameters import check_common, check_number
+from buttress.classifiers.parameters import check_common, check_number, check_splits
 from buttress.classifiers.reject import RejectMixin
 from buttress.noise.core.belief import believed
-from buttress.noise.core.crossfit import check_folds, check_repeats, kept_folds, rows_of
+from buttress.noise.core.crossfit import check_repeats, kept_folds, rows_of
 from buttress.noise.core.estimate import check_weight
 from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
@@ -268,7 +268,7 @@ class NoiseAwareClassifier(
         if self.d is not None:
             check_number("d", self.d, "(0, 0.5]")
         check_number("fdr", self.fdr, "(0, 1)")
-        check_folds(self.cv)
+        check_splits(self.cv)
         check_repeats(self.n_repeats)
         check_common(self)
 

@@ -13,9 +13,9 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._arrays import Array, BoolArray
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_number, check_splits
 from buttress.metrics.scorer import answers
-from buttress.noise.core.crossfit import check_folds, fit_weights, make_folds, model_scores
+from buttress.noise.core.crossfit import fit_weights, make_folds, model_scores
 from buttress.noise.core.estimate import Estimate, check_weight, encode
 from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise
@@ -109,7 +109,7 @@ def clean_score(
         raise ValueError(f"metric={metric!r} is not accepted: expected one of {list(_METRICS)}.")
     check_number("d", d, "(0, 0.5]")
     check_number("level", level, "(0, 1)")
-    check_folds(cv)
+    check_splits(cv)
     labels = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     check_consistent_length(X, labels)

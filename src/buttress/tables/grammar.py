@@ -186,16 +186,20 @@ def for_spreadsheet(cell: Any) -> Any:
 
 
 def delimiter_of(header: str, decimal: str = ".") -> str:
-    """The delimiter of a CSV file, from its first line; never the decimal mark.
+    """The delimiter of a CSV file, from its first line; the decimal mark if there is no other.
+
+    Numbers with a decimal comma stand in quotes then, as spreadsheets write them.
 
     Examples
     --------
-    >>> delimiter_of("age;weight, in kg;label")
-    ';'
-    >>> delimiter_of("a", decimal=",")
-    ';'
+    >>> delimiter_of("age;weight, in kg;label"), delimiter_of("age;weight, in kg", decimal=",")
+    (';', ';')
+    >>> delimiter_of("age,weight,label", decimal=","), delimiter_of("a", decimal=",")
+    (',', ';')
     """
     candidates = _DELIMITERS.replace(decimal, "")
+    if decimal in header and not any(mark in header for mark in candidates):
+        return decimal
     return max(candidates, key=header.count)
 
 

@@ -104,10 +104,14 @@ class FilePrediction:
         if is_libsvm(path):  # what is not written there is zero
             unwritten = [name for name in features if is_libsvm_column(name)]
             present = list(dict.fromkeys([*present, *unwritten]))
-        for names, what in ((features, " of the model"), (self.keep, " to keep")):
+        unclaimed = [name for name in present if name not in features]
+        for names, what, meant in (
+            (features, " of the model", unclaimed),
+            (self.keep, " to keep", present),
+        ):
             absent = [name for name in names if name not in present]
             if absent:
-                hint = did_you_mean(absent[0], [n for n in present if n not in features])
+                hint = did_you_mean(absent[0], meant)
                 raise TableError(f"{path}: {lacking(absent, what)} in the data{hint}")
         known = {*features, *model.known_extras()}
         self.extra = [name for name in present if name not in known]

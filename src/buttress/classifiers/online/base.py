@@ -195,7 +195,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
             check_number("budget", self.budget, "[1, inf)", integer=True)
         check_option("budget_policy", self.budget_policy, POLICIES)
         check_number("block_size", self.block_size, "[1, inf)", integer=True)
-        check_number("window", self.window, "[1, inf)", integer=True)
+        check_number("window", self.window, "[1, 1000000000]", integer=True)
         if not is_detector(self.drift):
             check_option("drift", self.drift, (None, "page-hinkley"))
         self._rule()

@@ -29,6 +29,8 @@ AroundFold: TypeAlias = Callable[[], AbstractContextManager[Any]]
 
 # Cross-fits are repeated and averaged while that is cheap: so many rows are fitted in all.
 _ROWS_FOR_REPEATS, _MOST_REPEATS = 5000, 10
+# More would hold their folds in memory and end on no day of anybody's; ten leave little to gain.
+_ENDLESS_REPEATS = 1000
 # Probabilities are read as log-odds between these ends: a forest's zero is not a certainty.
 SMALLEST_PROBABILITY = 0.01
 
@@ -48,7 +50,6 @@ def make_folds(
     random_state : int, RandomState or None
     """
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        check_folds(cv)
         check_class_sizes(y, int(cv))
         repeats = n_repeats
         if repeats == "auto":
@@ -67,22 +68,23 @@ def make_folds(
                 np.zeros(len(y)), y, groups
             )
         ]
-    return list(check_cv(cv, y, classifier=True).split(X, y, groups))
-
-
-def check_folds(cv: Any) -> None:
-    """Raise when `cv` is a number below two."""
-    if isinstance(cv, (int, np.integer)) and cv < 2:
-        raise ValueError(f"cv={cv!r} is out of range: expected a whole number of at least 2.")
+    splitter = check_cv(cv, y, classifier=True)
+    try:
+        return list(splitter.split(X, y, groups))
+    except TypeError:
+        if cv is None or hasattr(cv, "split"):
+            raise
+        raise ValueError(f"cv={cv!r} is not accepted: expected pairs of index arrays.") from None
 
 
 def check_repeats(n_repeats: Any) -> None:
-    """Raise unless `n_repeats` is "auto" or a whole number of at least one."""
+    """Raise unless `n_repeats` is "auto" or a whole number that can be come to the end of."""
     whole = isinstance(n_repeats, (int, np.integer)) and not isinstance(n_repeats, bool)
-    if n_repeats != "auto" and not (whole and n_repeats >= 1):
+    automatic = isinstance(n_repeats, str) and n_repeats == "auto"
+    if not automatic and not (whole and 1 <= n_repeats <= _ENDLESS_REPEATS):
         raise ValueError(
-            f"n_repeats={n_repeats!r} is not accepted: expected 'auto' or a whole number of at "
-            "least 1."
+            f"n_repeats={n_repeats!r} is not accepted: expected 'auto' or a whole number in "
+            f"[1, {_ENDLESS_REPEATS}]."
         )
 
 

@@ -1,8 +1,9 @@
 """Streams of rows: read line by line, answered, learned, written, and taken up after a crash.
 
 A newcomer changes `rows` for what a line may be and `run` for what happens to it; `outputs`
-holds what an interrupted run must find again, and `model` the way from models to streams and
-back. The cells themselves follow `buttress.tables.grammar`.
+holds what an interrupted run must find again, `_ahead` what it was about to write,
+and `model` the way from models to streams and back. The cells themselves follow
+`buttress.tables.grammar`.
 """
 
 from buttress._lazy import attach

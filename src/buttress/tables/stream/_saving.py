@@ -3,15 +3,57 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buttress._files import held_by_one, sweep
+from buttress.classifiers.online.checkpoint import read_checkpoint
 from buttress.tables.stream.model import encoder_from, encoder_state
 
 if TYPE_CHECKING:
     from buttress.tables.stream.run import StreamRun
 
 _EVENTS = ("updated", "unchanged", "skipped", "unlabelled")
+
+# Of an output before its first line.
+_NOTHING = {"size": 0, "sha256": hashlib.sha256().hexdigest()}
+
+
+@contextmanager
+def held_checkpoint(run: StreamRun, *, resume: bool) -> Iterator[None]:
+    """Keep other processes from the checkpoint, take it up, and put down what is to be written.
+
+    Raises
+    ------
+    ValueError
+        As `take_up`.
+    """
+    checkpoint = run.checkpoint
+    if checkpoint is None:
+        yield
+        return
+    with held_by_one(checkpoint, f"{checkpoint} is in use by another process; wait for its end"):
+        sweep(checkpoint)
+        outputs = {"out": run.out, "rejects": run.rejects}
+        target = Path(os.path.realpath(checkpoint))
+        for name, output in outputs.items():
+            output.keep_ahead(target.with_name(f".{target.name}.{name}.buttress-ahead"))
+        if resume and checkpoint.exists():
+            take_up(run, read_checkpoint(checkpoint))
+        elif resume:
+            _start_again(run)
+        try:
+            for output in outputs.values():
+                output.saved()
+            yield
+        finally:
+            for output in outputs.values():
+                output.close_ahead()
 
 
 def saved_state(run: StreamRun) -> dict[str, Any]:
@@ -100,8 +142,16 @@ def _continue(run: StreamRun, state: dict[str, Any], learner: dict[str, Any]) ->
     run.rejects.resume(state["rejects"])
 
 
+def _start_again(run: StreamRun) -> None:
+    """Go on from before the first checkpoint; files that another has written are not touched."""
+    run.rejects.check(_NOTHING, _is_reject)
+    run.out.check(_NOTHING, lambda text: _is_answer(run, text))
+    run.out.resume(_NOTHING)
+    run.rejects.resume(_NOTHING)
+
+
 def _is_answer(run: StreamRun, text: str) -> bool:
-    """Whether a line behind the last checkpoint is an answer of this run."""
+    """Whether a line behind the last checkpoint can be an answer of this run."""
     names = run.field_names()
     try:
         if run.plan.as_json:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from buttress._files import is_special, naming, replacing
+from buttress.tables.stream._ahead import WriteAhead
 
 
 class StreamChanged(ValueError):
@@ -33,12 +35,23 @@ class Lines:
         self.file: BinaryIO | None = None
         self.size = 0
         self._written = hashlib.sha256()
+        self._ahead: WriteAhead | None = None
+
+    def keep_ahead(self, path: Path) -> None:
+        """Name the file in which lines are put down before they are written.
+
+        It is not touched before `saved`; until then it is what an interrupted run left.
+        """
+        if self.path is not None and not is_special(self.path):
+            self._ahead = WriteAhead(path)
 
     def write(self, lines: list[str]) -> None:
         """Add lines; they are in the file when the call returns."""
         if not lines:
             return
         data = ("\n".join(lines) + "\n").encode()
+        if self._ahead is not None:
+            self._ahead.add(data)
         if self.file is None:
             self._begin(data)
         else:
@@ -71,6 +84,11 @@ class Lines:
             with naming(self.path):
                 os.fsync(self.file.fileno())
 
+    def saved(self) -> None:
+        """All lines are in a checkpoint, or there are none yet."""
+        if self._ahead is not None:
+            self._ahead.begin(self.size)
+
     def close(self, *, make: bool = True, whole: bool = False) -> None:
         """The end.
 
@@ -83,12 +101,22 @@ class Lines:
         """
         if self.path is None:
             return
-        if self.file is None and make:
-            self._begin(b"")
+        if make:
+            self.make()
         if self.file is not None:
             if whole and not is_special(self.path):
                 self.file.truncate(self.size)
             self.file.close()
+
+    def make(self) -> None:
+        """Have a file, even without a line; an older one goes."""
+        if self.path is not None and self.file is None:
+            self._begin(b"")
+
+    def close_ahead(self) -> None:
+        """No line follows: what was put down stays only if a resumed run has to compare with it."""
+        if self._ahead is not None:
+            self._ahead.close()
 
     # -- an interrupted run ------------------------------------------------------------------
 
@@ -97,26 +125,35 @@ class Lines:
         return {"size": self.size, "sha256": self._written.hexdigest()}
 
     def check(self, state: Mapping[str, Any], is_own: Callable[[str], bool]) -> None:
-        """Raise unless the file begins with what was written, and goes on as the run would.
+        """Raise unless the file is what the run has left; nothing is changed.
 
         Parameters
         ----------
         state : mapping
             From `state`, at the last checkpoint.
         is_own : callable
-            Whether a line behind that is one that the run may have written before it stopped.
+            Whether a line looks like one of the run, where nothing better is known: the machine
+            itself went down.
 
         Raises
         ------
         StreamChanged
         """
         size = int(state["size"])
-        if self.path is None or size == 0:
+        if self.path is None:
             return
         if is_special(self.path):
-            raise StreamChanged(f"{self.path} is no file: what was written there cannot be checked")
+            if size:
+                raise StreamChanged(
+                    f"{self.path} is no file: what was written there cannot be checked"
+                )
+            return
         if not self.path.exists():
-            raise StreamChanged(f"{self.path} is missing: the run has written {size} bytes to it")
+            if size:
+                raise StreamChanged(
+                    f"{self.path} is missing: the run has written {size} bytes to it"
+                )
+            return
         written = hashlib.sha256()
         with self.path.open("rb") as file:
             while (got := file.tell()) < size:
@@ -128,18 +165,43 @@ class Lines:
                 written.update(chunk)
             if written.hexdigest() != state["sha256"]:
                 raise StreamChanged(f"{self.path} is not what the run has written, or was changed")
-            # Written between the last checkpoint and the end of the process: done again. The
-            # last line may be half of one.
-            for line in file.read().split(b"\n")[:-1]:
-                if not is_own(line.decode("utf-8", errors="replace")):
-                    raise StreamChanged(
-                        f"{self.path} has lines behind those of the run: {line[:60]!r}"
-                    )
+            self._check_rest(file, is_own)
+
+    def _check_rest(self, file: BinaryIO, is_own: Callable[[str], bool]) -> None:
+        """Raise unless what stands behind the last checkpoint was written before a crash."""
+        size, length = file.tell(), os.fstat(file.fileno()).st_size
+        if length == size:
+            return
+        known = size if self._ahead is None else size + self._ahead.length_in_common(file)
+        if known == length:
+            return
+        if self._ahead is not None and self._ahead.is_of_another_life():
+            file.seek(size)
+            # The last line may be half of one.
+            if all(is_own(line.decode(errors="replace")) for line in file.read().split(b"\n")[:-1]):
+                warnings.warn(
+                    f"the machine was started again since the last checkpoint: the {length - size} "
+                    f"bytes of {self.path} behind it are written anew.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return
+        file.seek(known)
+        strange = file.read(60)
+        if not known:
+            raise StreamChanged(
+                f"{self.path} begins with {strange!r}, which the run to resume has not written; "
+                "move the file away"
+            )
+        raise StreamChanged(
+            f"{self.path} has lines behind those of the run, from byte {known} on: {strange!r}; "
+            f"to resume, cut the file there (truncate -s {known})"
+        )
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on behind the last checkpoint: what was written after it goes."""
         self.size = int(state["size"])
-        if self.path is None or self.size == 0:
+        if self.path is None or is_special(self.path) or not self.path.exists():
             return
         with self.path.open("rb") as file:
             left = self.size

@@ -7,22 +7,20 @@ import io
 import json
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from buttress._files import held_by_one, sweep
 from buttress._words import did_you_mean
-from buttress.classifiers.online.checkpoint import read_checkpoint, write_checkpoint
+from buttress.classifiers.online.checkpoint import write_checkpoint
 from buttress.classifiers.online.labels import answers
 from buttress.tables._columns import objects
 from buttress.tables.encoder import TableEncoder
 from buttress.tables.grammar import Malformed, class_labels
 from buttress.tables.stream._labels import LabelStream
-from buttress.tables.stream._saving import saved_state, take_up
+from buttress.tables.stream._saving import held_checkpoint, saved_state
 from buttress.tables.stream.outputs import Lines, StreamChanged
 from buttress.tables.stream.rows import LineReader, Row, RowParser
 from buttress.tables.table import Table, listed
@@ -121,16 +119,7 @@ class StreamRun:
         StreamInterrupted
             On Ctrl-C, with all files in a state to go on from.
         """
-        lock: Any = nullcontext()
-        if self.checkpoint is not None:
-            lock = held_by_one(
-                self.checkpoint, f"{self.checkpoint} is in use by another process; wait for its end"
-            )
-        with lock:
-            if self.checkpoint is not None:
-                sweep(self.checkpoint)
-                if resume and self.checkpoint.exists():
-                    take_up(self, read_checkpoint(self.checkpoint))
+        with held_checkpoint(self, resume=resume):
             try:
                 self._work()
             except KeyboardInterrupt:
@@ -363,12 +352,16 @@ class StreamRun:
     # -- saving ----------------------------------------------------------------------------
 
     def _save(self) -> None:
+        if self.checkpoint is not None and self.encoder is not None:
+            # From the first checkpoint on, a file of rejects is this run's.
+            self.rejects.make()
+            self.out.sync()
+            self.rejects.sync()
+            write_checkpoint(self.checkpoint, saved_state(self))
+            self.out.saved()
+            self.rejects.saved()
+        # Not before: an interrupted call has saved nothing.
         self.n_saved = self.n_rows
-        if self.checkpoint is None or self.encoder is None:
-            return
-        self.out.sync()
-        self.rejects.sync()
-        write_checkpoint(self.checkpoint, saved_state(self))
 
     def _stopped(self) -> str:
         """Leave everything so that the run can go on, and say how it stands."""
