@@ -1,15 +1,21 @@
-"""Structures that scikit-learn's compiled code follows without looking: checked after loading.
+"""What a file held is checked after loading, before anything is asked of it.
 
 A tree whose child is out of its array, or an index of neighbours that points beyond the rows,
-would make that code read foreign memory or never end.
+would make scikit-learn's compiled code read foreign memory or never end. A kernel machine whose
+arrays do not fit together would fail at the first rows that somebody cares about.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+# A row of more numbers is made without its zeros.
+_LONGEST_DENSE_ROW = 1_000_000
 
 
 def check_structures(model: Any) -> None:
@@ -38,6 +44,30 @@ def check_structures(model: Any) -> None:
             _check_range("neighbour", index, len(data))
             _check_range("start", nodes["idx_start"], len(data) + 1)
             _check_range("end", nodes["idx_end"], len(data) + 1)
+
+
+def check_answers(model: Any) -> None:
+    """Raise whatever the kernel machines inside a model raise when asked about a row of zeros.
+
+    What holds other libraries' models is not asked: zeros may be none of its rows.
+
+    Parameters
+    ----------
+    model : object
+        Whatever a file held.
+    """
+    for part, _ in _parts(model):
+        ours = type(part).__module__.startswith("buttress.") and hasattr(part, "predict")
+        if not ours or "kernel_" not in vars(part):
+            continue
+        n_features = part.n_features_in_
+        if isinstance(n_features, bool) or n_features < 1:
+            raise ValueError(f"{type(part).__name__} in it has {n_features} features")
+        dense = n_features <= _LONGEST_DENSE_ROW
+        row = np.zeros((1, n_features)) if dense else sparse.csr_array((1, n_features))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            part.predict(row)
 
 
 def _check_nodes(left: Any, right: Any, leaf: Any) -> None:

@@ -13,7 +13,7 @@ from buttress._files import replacing
 from buttress.persistence._container import ModelFileError, seal, unseal
 from buttress.persistence._limits import TooLarge, check_archive
 from buttress.persistence._reader import NotPlain, read_plain
-from buttress.persistence._sound import check_structures
+from buttress.persistence._sound import check_answers, check_structures
 from buttress.persistence._trusted import trusted_types
 from buttress.persistence._writer import write_plain
 
@@ -92,7 +92,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Notes
     -----
     Models of older versions with the same format load: parameters that did not exist then get
-    their defaults.
+    their defaults. Kernel machines are asked about one row of zeros, so a file whose arrays do not
+    fit together is refused here and not at the first prediction.
     """
     model, _ = _read(path)
     return model
@@ -123,6 +124,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         model = _unpacked(data, str(path))
         check_structures(model)
         _fill_new_parameters(model, set())
+        check_answers(model)
     except (ModelFileError, ImportError):
         raise
     except TooLarge as error:
