@@ -49,7 +49,8 @@ def test_every_module_and_name_on_a_page_exists(name):
 
 @pytest.mark.parametrize("path", named(r"(?:src|tests|docs|tools|benchmarks)/[\w/.]+"))
 def test_every_path_on_a_page_exists(path):
-    assert (ROOT / path).exists()
+    made_by_running = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    assert path in made_by_running or (ROOT / path).exists()
 
 
 def test_the_picture_has_every_package_and_no_circle():

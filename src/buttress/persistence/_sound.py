@@ -56,18 +56,18 @@ def check_answers(model: Any) -> None:
     model : object
         Whatever a file held.
     """
-    for part, _ in _parts(model):
-        ours = type(part).__module__.startswith("buttress.") and hasattr(part, "predict")
-        if not ours or "kernel_" not in vars(part):
+    for machine, _ in _parts(model):
+        ours = type(machine).__module__.startswith("buttress.") and hasattr(machine, "predict")
+        if not ours or "kernel_" not in vars(machine):
             continue
-        n_features = part.n_features_in_
+        n_features = machine.n_features_in_
         if isinstance(n_features, bool) or n_features < 1:
-            raise ValueError(f"{type(part).__name__} in it has {n_features} features")
+            raise ValueError(f"{type(machine).__name__} in it has {n_features} features")
         dense = n_features <= _LONGEST_DENSE_ROW
         row = np.zeros((1, n_features)) if dense else sparse.csr_array((1, n_features))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            part.predict(row)
+            machine.predict(row)
 
 
 def _check_nodes(left: Any, right: Any, leaf: Any) -> None:
