@@ -17,8 +17,6 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
@@ -203,25 +201,6 @@ def thread_pool(count: int, name: str = "buttress") -> ThreadPoolExecutor:
     1
     """
     return ThreadPoolExecutor(count, thread_name_prefix=name)
-
-
-def workspace(name: str, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-    """A matrix of this thread's own that is used again, so that no memory is mapped anew.
-
-    Whoever asks under the same name gets the same memory.
-
-    Examples
-    --------
-    >>> workspace("an example", (2, 3), float).shape
-    (2, 3)
-    """
-    spaces = _local.__dict__.setdefault("spaces", {})
-    size = shape[0] * shape[1]
-    space = spaces.get((name, np.dtype(dtype)))
-    if space is None or space.size < size:
-        # more than asked for, so that what grows asks rarely; untouched memory costs nothing
-        space = spaces[name, np.dtype(dtype)] = np.empty(size + size // 2, dtype=dtype)
-    return np.asarray(space[:size].reshape(shape))
 
 
 def _pool(count: int) -> ThreadPoolExecutor:

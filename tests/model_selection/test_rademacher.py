@@ -24,7 +24,7 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.smoke
 def test_it_chooses_the_smallest_score():
     X, y = make_moons(60, noise=0.2, random_state=0)
-    model = RademacherSelector(Cs=[0.1, 1.0, 10.0], **QUICK).fit(X, y)
+    model = RademacherSelector(Cs=[0.1, 1.0, 10.0], gammas="auto", **QUICK).fit(X, y)
     results = model.results_
     assert len(results["params"]) == 9
     best = int(np.argmin(results["score"]))

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._arrays import Array, IntArray
-from buttress._threads import workspace
 from buttress.blocks.base import Block
 from buttress.kernels.approximate import FeatureMap
 from buttress.solvers.blockwise._tile_loop import TileLoop
 from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers.numerics.workspace import workspace
 
 # Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
 # are mapped already need no such care, only few calls.

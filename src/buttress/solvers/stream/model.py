@@ -30,8 +30,9 @@ from scipy import sparse
 
 from buttress._arrays import Array, IntArray
 from buttress._deadline import check_time
-from buttress._threads import own_threads, workspace
+from buttress._threads import own_threads
 from buttress.kernels import Kernel
+from buttress.solvers.numerics.workspace import workspace
 from buttress.solvers.stream import _loops as loops
 from buttress.solvers.stream.budget import Budget
 from buttress.solvers.stream.rules import Outcome, UpdateRule, compiled_rule

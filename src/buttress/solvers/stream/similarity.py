@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from buttress._arrays import Array
-from buttress._threads import share, workers, workspace
+from buttress._threads import share, workers
 from buttress.kernels import Kernel
+from buttress.solvers.numerics.workspace import workspace
 from buttress.solvers.stream._loops import extend_rbf, rbf_within
 from buttress.solvers.stream._panels import GROUP, TILE
 from buttress.solvers.stream._tiles import Precision, fill_tiles, sum_tiles
