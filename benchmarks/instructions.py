@@ -1,7 +1,8 @@
-"""What hand-written instructions gain over NumPy, LAPACK and Numba's own loops.
+"""What hand-written instructions and loops gain over NumPy, LAPACK and Numba's own loops.
 
-Every module that writes LLVM instructions must gain more than a tenth on some job here, or it
-goes; the table also says which job of ``waiting.py`` and ``path_cv.py`` rests on it.
+Every module that writes LLVM instructions, or a loop where a library has one, must gain more than
+a tenth on some job here, or it goes; the table also says which job of ``waiting.py`` and
+``path_cv.py`` rests on it.
 
 python benchmarks/instructions.py [--docs]
 """
@@ -142,7 +143,7 @@ def rows() -> list[dict[str, Any]]:
     ours = best(lambda: own_factors(wide, right, 100)) / 100
     lapack = best(lambda: lapack_factors(A, right, 100)) / 100
     name = f"factor and solve, order {ORDER}"
-    add("numerics.cholesky, lines", name, ours, "LAPACK", lapack, "leaky paths up to 1000 rows")
+    add("numerics.cholesky", name, ours, "LAPACK", lapack, "leaky paths up to 1000 rows")
     found += panels()
     return found
 

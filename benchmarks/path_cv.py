@@ -35,6 +35,7 @@ from buttress.datasets import load_dataset
 from buttress.kernels import make_kernel, resolve_gamma
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.geometry import from_gram, from_rows
+from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import solve_problems
 
 JOBS = [("sonar", 139, 60), ("australian", 460, 14), ("banknote", 915, 4), ("kr_vs_kp", 2130, 36)]
@@ -85,12 +86,14 @@ def precise_scores(X, y, K, folds):
     for row, (train, _) in zip(omega, folds, strict=True):
         row[train] = 1.0 / len(train)
     paths = solve_problems(
-        geometry,
-        np.tile(y.astype(float), (len(folds), 1)),
-        omega,
-        ALPHAS,
-        LeakyHockeyStick(),
-        tol=1e-12,
+        Problems.at(
+            geometry,
+            np.tile(y.astype(float), (len(folds), 1)),
+            omega,
+            ALPHAS,
+            LeakyHockeyStick(),
+            tol=1e-12,
+        ),
         method="newton",
         n_threads=2,
     )

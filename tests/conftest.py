@@ -32,9 +32,9 @@ hypothesis.settings.load_profile("buttress")
 def commands_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands compile what they call as they go: which test is the first to run one, and sees the
     line about the compiler, would depend on the machine."""
-    from buttress.cli import _compiled
+    from buttress.model_selection import preparing
 
-    monkeypatch.setattr(_compiled, "_compile", lambda jobs, say: None)
+    monkeypatch.setattr(preparing, "is_remembered", lambda job: True)
 
 
 @pytest.fixture(scope="session")

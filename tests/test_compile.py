@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +23,11 @@ def twice(x):
     return 2 * x
 assert twice(3) == 6
 """
+
+
+@pytest.fixture(autouse=True)
+def commands_start_at_once():
+    """Not here: this is about what they do before."""
 
 
 @pytest.fixture
@@ -159,7 +163,7 @@ def test_the_command_says_what_it_did(capsys):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_a_new_process_finds_the_compiled_code(family, tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [shutil.which("buttress") or "buttress", "warm-up", family, "--json"]
+    command = [sys.executable, "-m", "buttress", "warm-up", family, "--json"]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert '"functions": 0' in again.stdout

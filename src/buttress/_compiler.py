@@ -45,8 +45,8 @@ class _Options(Flags):
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Options) and self._key == other._key
+    def __eq__(self, options: object) -> bool:
+        return isinstance(options, _Options) and self._key == options._key
 
 
 class _Unlinked(JITCodeLibrary):  # pragma: no cover (runs while compiling)
@@ -167,8 +167,8 @@ class Inner(Compiler):  # pragma: no cover (runs while compiling)
 
     library = _Unlinked
 
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, *rest: Any) -> None:
-        returned, flags, names = rest
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, *further: Any) -> None:
+        returned, flags, names = further
         super().__init__(typing, target, library, args, returned, _Options(flags), names)
 
     def define_pipelines(self) -> list[PassManager]:

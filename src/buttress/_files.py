@@ -63,14 +63,14 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
         with naming(path, _NO_ROOM), open(path, mode.replace("w", "a"), encoding=encoding) as file:
             yield file
         return
-    part = Part(path)
+    written = Part(path)
     with naming(path, _NO_ROOM):
         try:
-            with os.fdopen(part.descriptor, mode, encoding=encoding, closefd=False) as file:
+            with os.fdopen(written.descriptor, mode, encoding=encoding, closefd=False) as file:
                 yield file
-            part.publish()
+            written.publish()
         finally:
-            part.close()
+            written.close()
 
 
 class Part:

@@ -16,33 +16,33 @@ import numpy as np
 from buttress._compilation import watching
 
 
-def _rows(n: int, p: int, dtype: Any, classes: int = 2) -> tuple[Any, Any]:
-    """Rows with overlapping classes, none of which a solver could separate."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(n, p)).astype(dtype)
-    y = (X[:, 0] + random.normal(size=n) > 0).astype(int)
-    if classes > 2:
-        y += (X[:, 1] > 0).astype(int)
-    return X, y
+def _rows(n: int, dtype: Any) -> tuple[Any, Any]:
+    from buttress.model_selection.preparing import few_rows
+
+    X, y = few_rows(n)
+    return X.astype(dtype), y
+
+
+def _fit_both_kernels(machine: Any, X: Any, y: Any, **settings: Any) -> None:
+    for kernel in ("rbf", "linear"):
+        machine(kernel=kernel, **settings).fit(X, y).predict(X)
 
 
 def _leaky(dtype: Any) -> None:
     from buttress import LeakyHockeyStickClassifier, LeakyHockeyStickClassifierCV
 
     for n in (60, 400):
-        X, y = _rows(n, 4, dtype)
-        for kernel in ("rbf", "linear"):
-            LeakyHockeyStickClassifier(kernel=kernel).fit(X, y)
-            LeakyHockeyStickClassifierCV(kernel=kernel, alphas=20).fit(X, y).predict(X)
+        X, y = _rows(n, dtype)
+        _fit_both_kernels(LeakyHockeyStickClassifier, X, y)
+        _fit_both_kernels(LeakyHockeyStickClassifierCV, X, y, alphas=20)
 
 
 def _ramp(dtype: Any) -> None:
     from buttress import RampClassifier, RampClassifierCV
 
-    X, y = _rows(120, 4, dtype)
-    for kernel in ("rbf", "linear"):
-        RampClassifier(kernel=kernel).fit(X, y).predict(X)
-    RampClassifier().fit(*_rows(700, 4, dtype))  # more rows than one block of the solver
+    X, y = _rows(120, dtype)
+    _fit_both_kernels(RampClassifier, X, y)
+    RampClassifier().fit(*_rows(700, dtype))  # more rows than one block of the solver
     RampClassifierCV(Cs=[0.1, 1.0]).fit(X, y)
 
 
@@ -54,28 +54,25 @@ def _reject(dtype: Any) -> None:
         GeneralizedHingeClassifier,
     )
 
-    X, y = _rows(120, 4, dtype)
+    X, y = _rows(120, dtype)
     for machine in (DoubleRampClassifier, DoubleHingeClassifier, GeneralizedHingeClassifier):
-        for kernel in ("rbf", "linear"):
-            machine(kernel=kernel).fit(X, y).predict_or_reject(X)
+        _fit_both_kernels(machine, X, y)
     DoubleRampClassifierCV(Cs=[0.1, 1.0]).fit(X, y)
 
 
 def _sets(dtype: Any) -> None:
     from buttress import MinimaxProbabilityMachine, UncertaintySetClassifier
 
-    X, y = _rows(120, 4, dtype)
+    X, y = _rows(120, dtype)
     for loss in ("ellipsoid", "reduced_hull", "truncated_quadratic"):
-        for kernel in ("rbf", "linear"):
-            UncertaintySetClassifier(loss=loss, kernel=kernel).fit(X, y).predict(X)
-    for kernel in ("rbf", "linear"):
-        MinimaxProbabilityMachine(kernel=kernel).fit(X, y).predict(X)
+        _fit_both_kernels(UncertaintySetClassifier, X, y, loss=loss)
+    _fit_both_kernels(MinimaxProbabilityMachine, X, y)
 
 
 def _stream(dtype: Any) -> None:
     from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier
 
-    X, y = _rows(200, 4, dtype)
+    X, y = _rows(200, dtype)
     for learner in (PARampClassifier, KernelPerceptron, KernelPegasos, Norma):
         learner().fit(X, y).predict(X)
         learner(budget=20).partial_fit(X, y, classes=[0, 1]).predict(X[:1])
@@ -84,14 +81,14 @@ def _stream(dtype: Any) -> None:
 def _theory(dtype: Any) -> None:
     from buttress import RademacherSelector
 
-    X, y = _rows(80, 4, dtype)
+    X, y = _rows(80, dtype)
     RademacherSelector().fit(X, y)
 
 
 def _scale(dtype: Any) -> None:
     from buttress import LeakyHockeyStickClassifier, RampClassifier
 
-    X, y = _rows(400, 4, dtype)
+    X, y = _rows(400, dtype)
     for machine in (LeakyHockeyStickClassifier, RampClassifier):
         machine(approximation="nystroem", n_components=30).fit(X, y).predict(X)
 
@@ -99,7 +96,7 @@ def _scale(dtype: Any) -> None:
 def _noise(dtype: Any) -> None:
     from buttress import LabelAudit, NoiseAwareClassifier
 
-    X, y = _rows(120, 4, dtype)
+    X, y = _rows(120, dtype)
     NoiseAwareClassifier(random_state=0).fit(X, y).predict(X)
     LabelAudit(random_state=0).audit(X, y)
 

@@ -19,7 +19,7 @@ from buttress import (
     UncertaintySetClassifier,
 )
 from buttress._memory import free_memory
-from buttress.classifiers._approximation_memory import memory_limit_bytes
+from buttress.classifiers.approximation import memory_limit_bytes
 
 X, Y = make_moons(200, noise=0.25, random_state=0)
 MODELS = [

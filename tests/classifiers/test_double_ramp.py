@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress.classifiers import DoubleRampClassifier, RampClassifier
-from buttress.classifiers.margin_kinds import margin_kinds
+from buttress.classifiers.double_ramp import margin_kinds
 from buttress.losses import DoubleRamp
 from buttress.metrics import reject_scorer
 from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp

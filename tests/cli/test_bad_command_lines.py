@@ -109,7 +109,7 @@ def folder(tmp_path_factory):
     from sklearn.svm import SVC
 
     import buttress
-    from buttress.persistence import _container
+    from buttress.persistence import container
     from buttress.tables import TableClassifier, read_table
 
     path = tmp_path_factory.mktemp("bad")
@@ -152,7 +152,7 @@ def folder(tmp_path_factory):
     content[100] ^= 1
     (path / "changed.skops").write_bytes(content)
     archive = skops.io.dumps({"f": os.path.join})
-    (path / "foreign.skops").write_bytes(_container.seal(archive))
+    (path / "foreign.skops").write_bytes(container.seal(archive))
     return path
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import typer
 
+from buttress import _compile
 from buttress.cli import _app, _console, main
-from buttress.model_selection import Judged, Measure, RampClassifierCV
+from buttress.model_selection import Judged, Measure, RampClassifierCV, preparing
 from buttress.report import picture, suspects_section
 from buttress.tables import TableClassifier, as_table
 
@@ -125,3 +126,17 @@ def test_clean_data_have_no_suspects():
     section, flagged = suspects_section(found, labels, np.arange(40), "ramp classifiers")
     assert not flagged.any()
     assert section.rows == []
+
+
+def test_quiet_commands_compile_in_silence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_compile, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(preparing, "is_remembered", _compile.is_remembered)
+    monkeypatch.setattr(preparing, "_search_few", lambda kind: None)
+    _console.Output(quiet=True).compile(preparing.jobs_of_kinds(["ramp"]))
+    assert capsys.readouterr() == ("", "")
+    _console.Output().compile(preparing.jobs_of_kinds(["svc"]))
+    assert capsys.readouterr() == ("", "")
+    _console.Output().compile(preparing.jobs_of_kinds(["uncertainty"]))
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.startswith("compiling the solvers of uncertainty sets: about ")

@@ -38,10 +38,10 @@ def report(tmp_path):
         Cell("g", "g", {"data": "seventh"}, "1.0", unit="error"),
     )
 
-    def run(arguments, plan):
-        shift = 0.01 * arguments["k"]
+    def run(plan, k):
+        shift = 0.01 * k
         values = dict.fromkeys("abcd", 2.0 + shift) | {"g": None}
-        return values | ({"e": 4.0, "f": 1.0} if arguments["k"] == 0 else {})
+        return values | ({"e": 4.0, "f": 1.0} if k == 0 else {})
 
     experiment = Experiment(
         name="toy",

@@ -28,12 +28,12 @@ class Toy:
         self.calls = []
         self.broken = set()
 
-    def run(self, arguments, plan):
-        self.calls.append(arguments["repeat"])
-        if arguments["repeat"] in self.broken:
+    def run(self, plan, repeat):
+        self.calls.append(repeat)
+        if repeat in self.broken:
             raise RuntimeError("no luck")
         warnings.warn("slow", _ConvergenceWarning, stacklevel=1)
-        return {"a": 1.0 + arguments["repeat"], "curve": np.arange(2)}
+        return {"a": 1.0 + repeat, "curve": np.arange(2)}
 
     def experiment(self, **changes):
         facts = {
@@ -117,7 +117,7 @@ def test_one_cell_runs_only_the_tasks_that_fill_it(toy, tmp_path):
 
 
 def test_a_task_may_bring_many_runs_of_a_cell(toy, tmp_path):
-    many = toy.experiment(run=lambda arguments, plan: {"a": [1.0, 2.0], "curve": [1.0, 2.0]})
+    many = toy.experiment(run=lambda plan, repeat: {"a": [1.0, 2.0], "curve": [1.0, 2.0]})
     report = run_experiment(many, Plan(out=tmp_path))
     assert report["cells"][0]["values"] == [1.0, 2.0] * 3
     assert report["series"]["curve"] == [[1.0, 2.0]] * 3
@@ -125,7 +125,7 @@ def test_a_task_may_bring_many_runs_of_a_cell(toy, tmp_path):
 
 def test_a_new_column_is_put_into_an_older_report(toy, tmp_path):
     old = run_experiment(toy.experiment(), Plan(out=tmp_path / "old"))
-    more = toy.experiment(run=lambda arguments, plan: {"b": 7.0})
+    more = toy.experiment(run=lambda plan, repeat: {"b": 7.0})
     new = run_experiment(more, Plan(out=tmp_path / "new", cells=("b",)))
     both = merged(toy.experiment(), old, new)
     assert [cell["values"] for cell in both["cells"]] == [[1.0, 2.0, 3.0], [7.0] * 2]

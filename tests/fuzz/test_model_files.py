@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import buttress
 from buttress.classifiers.online.checkpoint import CheckpointError, write_checkpoint
-from buttress.persistence import ModelFileError
-from buttress.persistence import _container as container
+from buttress.persistence import ModelFileError, container
 from buttress.tables import TableClassifier
 from buttress.tables.stream import model_of_checkpoint
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.datasets import make_moons
 
 from buttress import (
     DoubleRampClassifierCV,
-    LeakyHockeyStickClassifier,
     LeakyHockeyStickClassifierCV,
     PARampClassifier,
     RampClassifier,
@@ -30,9 +29,6 @@ from buttress.model_selection.judging import judge, plain_rows
 from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import Planner
 from buttress.model_selection.racing import RaceRules, race
-from buttress.tables import _last_fit
-from buttress.tables.automatic import choose_model
-from buttress.tables.table import Table
 
 
 @pytest.fixture(scope="module")
@@ -186,70 +182,6 @@ def test_a_single_sample_that_is_late_becomes_the_smallest(moons, monkeypatch):
     found, _ = run(moons, ["leaky"])
     assert found.ended
     assert len(found.rows) == racing.SMALLEST_SAMPLE
-
-
-def table_of(moons):
-    X, y = moons
-    return Table({"a": X[:, 0], "b": X[:, 1]}), y
-
-
-def chosen(moons, kind, **options):
-    table, y = table_of(moons)
-    told = []
-    of_rules = {field.name for field in fields(RaceRules)} & set(options)
-    rules = RaceRules(unhurried(len(y)), jobs=1, say=told.append, yardstick=False)
-    rules = replace(rules, **{name: options.pop(name) for name in of_rules})
-    return choose_model(table, y, [kind], rules, **options), told
-
-
-def test_without_time_for_a_fit_the_model_of_the_comparison_is_kept(moons, monkeypatch):
-    from buttress.model_selection import planning
-
-    monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 200)
-    monkeypatch.setattr(Planner, "fitting_left", lambda self: -1.0)
-    table, y = table_of(moons)
-    for kind in ("leaky", "online"):
-        found, told = chosen(moons, kind)
-        assert found.final.rows == 200
-        assert found.final.components is None
-        assert "the model of 200 rows is kept" in told[-1]
-        assert (found.model.predict(table) == y).mean() > 0.75
-    found, told = chosen(moons, "leaky", approximation="nystroem")
-    assert found.model.estimator_.approximation_ == "nystroem"
-    assert found.final.components == 200
-    request = Request(folds=3, target_coverage=0.6)
-    found, told = chosen(moons, "reject", request=request)
-    assert found.model.estimator_.target_coverage == 0.6
-
-
-@pytest.mark.parametrize(("allowed", "rows"), [(1, 200), (2, 480), (99, 600)])
-def test_the_last_fit_that_was_done_in_time_is_kept(moons, monkeypatch, allowed, rows):
-    """The fits are: one that measures, those that tune, the last one to all rows."""
-    from buttress.model_selection import planning
-
-    monkeypatch.setattr(planning, "MOST_EXACT_ROWS", 200)
-    monkeypatch.setattr(planning, "COMPONENTS", (40,))
-    monkeypatch.setattr(_last_fit, "_larger_grid", lambda estimator, share: [{}])
-    fits = []
-    settled = _last_fit.settled
-
-    class Counted(LeakyHockeyStickClassifier):
-        def fit(self, X, y, sample_weight=None):
-            fits.append(len(X))
-            if len(fits) > allowed:
-                raise OutOfTime
-            return super().fit(X, y)
-
-    def counted(search):
-        plain = settled(search)
-        return Counted(**plain.get_params(deep=False))
-
-    monkeypatch.setattr(_last_fit, "settled", counted)
-    found, _ = chosen(moons, "leaky")
-    assert found.final.rows == rows
-    assert fits[0] == 480  # four fifths: the rest is held out
-    table, y = table_of(moons)
-    assert (found.model.predict(table) == y).mean() > 0.75
 
 
 def test_a_plan_says_when_comparing_and_fitting_end():

@@ -18,7 +18,8 @@ from buttress.model_selection.judging import plain_rows
 from buttress.model_selection.planning import Planner, available_threads, spoken
 from buttress.model_selection.racing import RaceRules, race, sample_rows
 from buttress.tables import Table
-from buttress.tables.automatic import choose_model, encoded_width
+from buttress.tables.automatic import choose_model
+from buttress.tables.row_encoding import encoded_width
 
 KINDS = ["leaky", "ramp", "uncertainty", "online"]
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 
-import buttress
 from buttress import KernelPegasos, Norma, PARampClassifier, _compile
 from buttress.classifiers.online import learner_names
-from buttress.cli import _compiled
-from buttress.cli._console import Output
-from buttress.model_selection import preparing
 from buttress.model_selection.preparing import (
     Job,
     job_of_learner,
@@ -85,18 +79,6 @@ def test_compiled_code_has_a_place_for_what_is_remembered():
     assert folder.name.startswith(("__pycache__", "buttress")) or os.environ.get("NUMBA_CACHE_DIR")
 
 
-def test_quiet_commands_prepare_in_silence(cache, monkeypatch, capsys):
-    monkeypatch.setattr(preparing, "_search_few", lambda kind: None)
-    _compiled.compile_kinds(["ramp"], Output(quiet=True))
-    assert capsys.readouterr() == ("", "")
-    _compiled.compile_kinds(["svc"], Output())
-    assert capsys.readouterr() == ("", "")
-    _compiled.compile_kinds(["uncertainty"], Output())
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.startswith("compiling the solvers of uncertainty sets: about ")
-
-
 def test_every_family_knows_what_commands_call_of_it():
     for family in FAMILIES:
         keys = [job.key for job in jobs_of_family(family)]
@@ -114,38 +96,3 @@ def test_jobs_fit_the_kind_that_they_name(cache):
         job_of_learner(learner).call()
         assert not hasattr(learner, "classes_")
     assert job_of_learner(Norma(kernel="linear")).key == "stream-Norma-linear"
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("uncertainty", marks=pytest.mark.long),
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("leaky", "ramp", "online")),
-    ],
-)
-def test_after_preparing_a_fit_compiles_nothing(kind, tmp_path):
-    code = f"""
-import numpy as np
-from buttress._compilation import watching
-from buttress.cli import main
-from buttress.cli._compiled import compile_kinds
-from buttress.cli._console import Output
-rng = np.random.default_rng(0)
-X = rng.normal(size=(900, 5))
-y = X[:, 0] + rng.normal(size=900) > 0
-lines = [",".join(map(str, row)) + "," + str(t) for row, t in zip(X.tolist(), y.tolist())]
-open("rows.csv", "w").write("a,b,c,d,e,y\\n" + "\\n".join(lines) + "\\n")
-compile_kinds([{kind!r}, "ramp"], Output(quiet=True), landmarks=True)
-with watching(live=False) as watch:
-    line = "fit rows.csv -t y --model {kind} --quiet --time 60s --report r.html"
-    assert main(line.split()) == 0
-assert watch.functions == 0, watch.functions
-"""
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        "PYTHONPATH": os.path.dirname(os.path.dirname(buttress.__file__)),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr

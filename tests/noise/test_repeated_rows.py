@@ -61,10 +61,10 @@ def test_a_place_is_held_out_whole():
     values, vectors = np.linalg.eigh(scale[:, None] * K * scale)
     shrink = (values / (values + penalty))[:, None]
     image = vectors.T @ (scale * target)[:, None]
-    out = LeftOut(None, np.ones(len(target)), shared_places(kept.place))
+    out = LeftOut(None, np.ones(len(target)), shared_places(kept.point))
     found = kernel_witness._held_out(vectors, shrink, image, target[:, None], scale, out)[0][:, 0]
-    for place in np.unique(kept.place):
-        out = kept.place == place
+    for place in np.unique(kept.point):
+        out = kept.point == place
         W = np.diag(kept.weight[~out])
         inner = K[np.ix_(~out, ~out)]
         dual = np.linalg.solve(W @ inner + penalty * np.eye(len(W)), W @ target[~out])

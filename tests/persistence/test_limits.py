@@ -30,8 +30,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import buttress
-from buttress.persistence import ModelFileError, _limits
-from buttress.persistence import _container as container
+from buttress.persistence import ModelFileError, _limits, container
 from buttress.tables import TableClassifier
 
 skops_io = pytest.importorskip("skops.io")

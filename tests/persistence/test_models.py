@@ -23,8 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import buttress
 from buttress import losses
 from buttress.metrics import reject_scorer
-from buttress.persistence import ModelFileError, describe
-from buttress.persistence import _container as container
+from buttress.persistence import ModelFileError, container, describe
 from buttress.persistence._trusted import TRUSTED
 
 skops_io = pytest.importorskip("skops.io")

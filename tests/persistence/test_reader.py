@@ -18,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
 import buttress
-from buttress.persistence._container import ModelFileError, seal
 from buttress.persistence._reader import NotPlain, read_plain
 from buttress.persistence._trusted import trusted_types
 from buttress.persistence._writer import write_plain
+from buttress.persistence.container import ModelFileError, seal
 from buttress.tables import TableClassifier
 
 skops_io = pytest.importorskip("skops.io")

@@ -13,6 +13,7 @@ from buttress.model_selection import Judged, Measure
 from buttress.model_selection.candidates import Request
 from buttress.model_selection.cost_model import Size
 from buttress.model_selection.planning import Planner
+from buttress.model_selection.racing import RaceRules
 from buttress.report import (
     Report,
     class_table,
@@ -25,7 +26,7 @@ from buttress.report import (
 from buttress.report.fitted import left_by_itself
 from buttress.report.truth import score_on_true_labels, wrong_label_shares
 from buttress.tables import Table
-from buttress.tables.automatic import RaceRules, choose_model
+from buttress.tables.automatic import choose_model
 
 
 @pytest.fixture(scope="module")

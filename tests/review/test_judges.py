@@ -26,14 +26,14 @@ def test_few_new_labels_are_judged_by_the_scores_that_stand(planted):
     X, given, truth, flipped = planted
     judge = AuditJudge(X, ["logistic"])
     before = judge(given)
-    scores = judge.found.held_out_scores
+    scores = judge.suspected.held_out_scores
     few = flipped[: int(REFIT_SHARE * len(given))]
     labels = given.copy()
     labels[few] = truth[few]
     after = judge(labels)
     assert judge.fits == 1
     # what the models say of a row that they have not seen does not depend on its label
-    np.testing.assert_array_equal(judge.found.held_out_scores, scores)
+    np.testing.assert_array_equal(judge.suspected.held_out_scores, scores)
     expected = judge_labels(
         scores, labels.astype(str), fit_label_noise(scores, labels.astype(str)), fdr=0.1
     )
@@ -46,12 +46,12 @@ def test_more_new_labels_bring_new_models(planted):
     X, given, truth, flipped = planted
     judge = AuditJudge(X, ["logistic"])
     judge(given)
-    scores = judge.found.held_out_scores
+    scores = judge.suspected.held_out_scores
     labels = given.copy()
     labels[flipped[:8]] = truth[flipped[:8]]
     found = judge(labels)
     assert judge.fits == 2
-    assert not np.array_equal(judge.found.held_out_scores, scores)
+    assert not np.array_equal(judge.suspected.held_out_scores, scores)
     np.testing.assert_array_equal(found.wrong, AuditJudge(X, ["logistic"])(labels).wrong)
     # changes are counted from the last fit, not from the last call
     for row in flipped[8:11]:
@@ -68,7 +68,7 @@ def test_a_class_that_is_gone_brings_new_models(planted):
     labels = given.copy()
     labels[:2] = "c"
     judge = AuditJudge(X, ["logistic"])
-    judge.found = judge.rows = None
+    judge.suspected = judge.rows = None
     judge(given)
     judge.fitted_labels = labels.astype(str)  # as if one more class had been there
     judge(given)

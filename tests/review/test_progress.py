@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from buttress.review.progress import _distribution, agreement_of, errors_left, progress_of
-from buttress.review.store import Decision, ReviewStore
+from buttress.review.records import Decision
+from buttress.review.store import ReviewStore
 
 
 def by_convolution(chances, counts):
@@ -62,14 +63,14 @@ def test_progress_counts_and_advises(tmp_path):
         (i, str(i), "no", "yes", float(p), float(p), i < 50, None) for i, p in enumerate(wrong)
     )
     before = progress_of(store)
-    assert (before.reviewed, before.total, before.found) == (0, 50, 0)
+    assert (before.reviewed, before.total, before.n_wrong) == (0, 50, 0)
     assert before.sentence.startswith("0 of 50 reviewed, about ")
     assert before.advice.startswith("Go on: most of the next rows")
     for i in range(30):
         verdict = "change" if i % 5 else "keep"
         store.decide(i, "ada", verdict, label="yes", request=str(i))
     after = progress_of(store)
-    assert (after.reviewed, after.total, after.found) == (30, 50, 24)
+    assert (after.reviewed, after.total, after.n_wrong) == (30, 50, 24)
     assert after.curve[-1] == 24
     assert list(after.curve) == sorted(after.curve)
     assert after.advice == "You may stop: fewer than 1 in 20 of the next rows would be wrong."

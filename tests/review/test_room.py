@@ -29,7 +29,7 @@ def test_a_whole_review_corrects_every_planted_error(planted_room, tmp_path):
     assert len(asked) == len(set(asked))
     assert room._judge.calls > 1
     assert (corrected_labels(room._labels, room.corrections()) == truth).all()
-    assert progress_of(room.store).found == 12
+    assert progress_of(room.store).n_wrong == 12
 
 
 def test_refits_reorder_and_shorten_the_queue(planted_room, tmp_path):

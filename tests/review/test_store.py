@@ -11,8 +11,9 @@ import threading
 
 import pytest
 
-from buttress.review.opinions import Opinion, outcome_of
-from buttress.review.store import ReviewError, ReviewStore
+from buttress.review.opinions import outcome_of
+from buttress.review.records import ReviewError
+from buttress.review.store import ReviewStore
 
 
 def make(path, n=10, **settings):
@@ -180,10 +181,10 @@ def test_learned_labels_cannot_be_undone(store):
 
 
 def test_the_last_opinion_of_a_second_look_counts():
-    opinions = [Opinion("a", "x"), Opinion("b", "y"), Opinion("c", None, second_look=True)]
+    opinions = [("x", False), ("y", False), (None, True)]
     assert outcome_of(opinions).label is None
-    assert outcome_of([*opinions, Opinion("a", "y", second_look=True)]).label == "y"
-    assert outcome_of([Opinion("a", "x")], wants_two=True).state == "second"
+    assert outcome_of([*opinions, ("y", True)]).label == "y"
+    assert outcome_of([("x", False)], wants_two=True).state == "second"
 
 
 REVIEWER = """

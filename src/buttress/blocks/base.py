@@ -85,6 +85,10 @@ class BlockSource(ABC):
     for that; a source of one's own, in a file of one's own, by whoever needs it.
     """
 
+    # What a subclass says, as attributes or properties; the dtype is float64 or float32.
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
     feature_names: Sequence[str] | None = None
     # Whether a task on a block runs in this process.
     is_local: bool = True
@@ -109,19 +113,6 @@ class BlockSource(ABC):
     def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> BlockSource:
         """The source of a user's `X`, with labels, weights and features as `as_blocks` has them."""
         raise AssertionError(f"{cls.__name__} opens nothing")
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """float64 or float32."""
 
     @abstractmethod
     def map(
@@ -199,6 +190,8 @@ class ArrayBlocks(LocalBlocks):
     ) -> None:
         self._kept: dict[int, Block] | None = {} if keep else None
         self.X, self.y, self.weight = X, None if y is None else np.asarray(y), weight
+        self.n_rows, self.n_features = (int(size) for size in X.shape)
+        self.dtype = working_dtype(X.dtype)
         self.rows = rows
         self.n_threads = n_threads
         if block_size is None:
@@ -209,18 +202,6 @@ class ArrayBlocks(LocalBlocks):
         for name, column in (("y", self.y), ("weight", weight)):
             if column is not None and len(column) != X.shape[0]:
                 raise ValueError(f"{name} has {len(column)} rows, X has {X.shape[0]}.")
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.X.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return working_dtype(self.X.dtype)
 
     @property
     def keeps(self) -> bool:

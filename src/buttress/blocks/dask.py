@@ -72,23 +72,24 @@ class DaskBlocks(BlockSource):
         self.client = client if client is not None else current_client()
         self.verbose = verbose
         if isinstance(X, LocalBlocks):
-            self.feature_names, self._dtype = X.feature_names, X.dtype
-            self._n_features, sizes = X.n_features, np.diff([*X.starts, X.n_rows]).tolist()
+            self.feature_names, self.dtype = X.feature_names, X.dtype
+            self.n_features, sizes = X.n_features, np.diff([*X.starts, X.n_rows]).tolist()
             blocks = [dask.delayed(_call)(partial(X.read, i)) for i in range(len(sizes))]
         else:
             chunks, sizes = self._partitions(X, y, weight, columns)
             starts = np.concatenate([[0], np.cumsum(sizes)])
             blocks = [
                 dask.delayed(_make_block)(
-                    chunk, int(start), f"chunk {i}", self.feature_names, self._dtype
+                    chunk, int(start), f"chunk {i}", self.feature_names, self.dtype
                 )
                 for i, (chunk, start) in enumerate(zip(chunks, starts[:-1], strict=True))
             ]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.n_rows = int(starts[-1])
         kept = [i for i, size in enumerate(sizes) if size]
         if not kept:
             raise ValueError("The Dask collection has no rows.")
-        self._starts_kept = self._starts[kept]
+        self._starts = starts[kept]
         blocks = [blocks[i] for i in kept]
         self._futures: list[Any] | None = None
         if persist and self.client is not None:
@@ -107,24 +108,12 @@ class DaskBlocks(BlockSource):
     def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> DaskBlocks:
         return cls(X, y, weight, columns=columns)
 
-    @property
-    def n_rows(self) -> int:
-        return int(self._starts[-1])
-
-    @property
-    def n_features(self) -> int:
-        return self._n_features
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
-
     def map(
         self, task: Callable[[Block], Result], rows: IntArray | None = None
     ) -> Iterator[Result]:
         holders: Any = range(len(self._blocks))
         if rows is not None:
-            holders = np.unique(np.searchsorted(self._starts_kept, np.asarray(rows), "right") - 1)
+            holders = np.unique(np.searchsorted(self._starts, np.asarray(rows), "right") - 1)
         return iter(self._compute(self._run_on(task, holders)))
 
     def sum(self, task: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -210,15 +199,15 @@ class DaskBlocks(BlockSource):
                     known = ", ".join(map(str, names))
                     raise ValueError(f"The dataframe has no column {name!r}; it has {known}.")
             self.feature_names = [str(name) for name in wanted]
-            self._n_features = len(wanted)
+            self.n_features = len(wanted)
             kinds = [working_dtype(kind) for kind in X.dtypes[wanted]]
-            self._dtype = max(kinds, default=np.dtype(np.float64))
+            self.dtype = max(kinds, default=np.dtype(np.float64))
             frames = X[wanted].to_delayed()
             more = [self._column(X, y), self._column(X, weight)]
         else:
             X = X.rechunk({1: -1})
-            self._n_features = int(X.shape[1])
-            self._dtype = working_dtype(X.dtype)
+            self.n_features = int(X.shape[1])
+            self.dtype = working_dtype(X.dtype)
             frames = list(X.to_delayed().ravel())
             more = [self._matching(X, y, "y"), self._matching(X, weight, "weight")]
         chunks = []

@@ -87,24 +87,12 @@ class ParquetBlocks(LocalBlocks):
                 if n_rows:
                     self._groups.append(_Group(file, index, start, n_rows))
                 start += n_rows
-        self._n_rows = start
+        self.n_rows, self.n_features = start, len(self.feature_names)
         if start == 0:
             raise ValueError(f"{path}: no rows.")
         kinds = {str(first_schema.field(name).type) for name in self.feature_names}
         narrow = kinds <= {"float", "halffloat"}
-        self._dtype = np.dtype(np.float32 if narrow else np.float64)
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
-
-    @property
-    def n_features(self) -> int:
-        return len(self.feature_names)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        self.dtype = np.dtype(np.float32 if narrow else np.float64)
 
     @property
     def starts(self) -> IntArray:
@@ -126,7 +114,7 @@ class ParquetBlocks(LocalBlocks):
         wanted = [*self.feature_names, *(c for c in (self.target, self.weight) if c is not None)]
         table = _read_group(group, list(dict.fromkeys(wanted)))
         # Columns are contiguous in the file and stay so: the matrix is in Fortran order.
-        X = np.empty((self.n_features, table.num_rows), dtype=self._dtype)
+        X = np.empty((self.n_features, table.num_rows), dtype=self.dtype)
         for j, name in enumerate(self.feature_names):
             X[j] = table.column(name).to_numpy()
         y = None if self.target is None else self._labels(table, group)

@@ -115,20 +115,9 @@ class Changed(BlockSource):
 
     def __init__(self, source: BlockSource, change: Callable[[Block], Block]) -> None:
         self.source, self.change = source, change
-        self.feature_names = source.feature_names
+        self.feature_names, self.dtype = source.feature_names, source.dtype
+        self.n_rows, self.n_features = source.n_rows, source.n_features
         self.is_local, self.from_files = source.is_local, source.from_files
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.source.n_features
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.source.dtype
 
     def map(
         self, task: Callable[[Block], Result], rows: IntArray | None = None
@@ -188,6 +177,7 @@ class _Remapped:
     """The rest of a map whose first factor has been applied already."""
 
     features: FeatureMap
+    flops_per_row = 0.0
 
     @property
     def basis(self) -> Array | None:
@@ -196,10 +186,6 @@ class _Remapped:
     @property
     def n_raw(self) -> int:
         return self.features.n_raw
-
-    @property
-    def flops_per_row(self) -> float:
-        return 0.0
 
     def raw(self, X: Any, out: Array | None = None, /) -> Array:
         return np.asarray(X)

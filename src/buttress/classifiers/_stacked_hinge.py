@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.classifiers._cost_hinges import CostHinges
-from buttress.classifiers.base import fitted_afresh
 from buttress.classifiers.parameters import check_number
-from buttress.classifiers.probability import ProbabilityMixin, with_probability
+from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
-from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.risk_control import RiskControlMixin
+from buttress.classifiers.training import TrainingSet
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
@@ -30,6 +31,9 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
 
     costs: Any
     threshold: Any
+    _terms: Callable[[], tuple[tuple[float, float], ...]]
+    _auto_threshold: Callable[[], float]
+    _cost_hinges: Callable[[], CostHinges]
 
     def __init__(
         self,
@@ -78,31 +82,12 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         self.probability = probability
         self.random_state = random_state
 
-    @fitted_afresh
-    @with_probability
-    @promised_risk
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the Gram matrix of the training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        _, solutions = self._solve_all(self._training_set(X, y, sample_weight))
+    def _fit_exact(self, data: TrainingSet) -> None:
+        _, solutions = self._solve_all(data)
         self.solver_ = "smo"
         largest = max(float(np.abs(solution.g + solution.b).max()) for solution in solutions)
         # 256 rounding errors of the largest score
         self._rounding = 256.0 * float(np.finfo(self.dual_coef_.dtype).eps) * max(1.0, largest)
-        return self
 
     def _scores(self, X: Any) -> Array:
         # Rows sit on the kink f = 0 exactly; rounding must not choose their class.
@@ -110,15 +95,6 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
         rounding = getattr(self, "_rounding", 0.0)
         scores[np.abs(scores) <= rounding] = 0.0
         return scores
-
-    def _terms(self) -> tuple[tuple[float, float], ...]:
-        raise AssertionError(f"{type(self).__name__} does not define _terms")
-
-    def _auto_threshold(self) -> float:
-        raise AssertionError(f"{type(self).__name__} does not define _auto_threshold")
-
-    def _cost_hinges(self) -> CostHinges:
-        raise AssertionError(f"{type(self).__name__} does not define _cost_hinges")
 
     def _check_own(self) -> None:
         if isinstance(self.threshold, Real):

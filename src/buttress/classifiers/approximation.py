@@ -6,7 +6,9 @@ of `row_strategies`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,10 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
+from buttress._memory import free_memory
 from buttress._user_warnings import warn_user
 from buttress.blocks.base import ArrayBlocks, Block, BlockSource, take_rows
 from buttress.blocks.sources import Changed, ClassFactors, as_blocks, is_blocks, mapped_once
-from buttress.classifiers._approximation_blocks import by_blocks
-from buttress.classifiers._approximation_memory import memory_limit_bytes
-from buttress.classifiers.base import fitted_afresh
 from buttress.classifiers.kernel_source import kernel_of
 from buttress.classifiers.parameters import check_common, check_number, check_option
 from buttress.classifiers.row_strategies import (
@@ -47,13 +47,16 @@ from buttress.solvers.blockwise.scan import scan
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
 # Rows whose median distance is taken: 2 % off on image with 1000, 7 % on covtype_sample with 500.
 _MEDIAN_ROWS = 2000
+# Memory taken for free where the system does not say, and units of it in megabytes.
+_UNKNOWN = 4 * 2**30
+_UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
 
 
 class ApproximationMixin:
     """``approximation``, ``n_components``, ``landmarks`` and ``memory_limit``.
 
-    Comes first in the list of bases, and brings `fit`. A subclass checks its own parameters in
-    `_check_parameters` and is trained by `_fit_exact` or `_fit_scaled`.
+    Comes before the base class in the list of bases; a subclass is trained by `_fit_exact` or
+    `_fit_scaled`.
     """
 
     approximation: str | None
@@ -68,26 +71,6 @@ class ApproximationMixin:
     class_weight: Any
     random_state: Any
     _check_parameters: Any
-
-    @fitted_afresh
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. With an
-            `approximation`, or a linear kernel, also a path or a Dask collection.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds; the name of their column when `X` is a path.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of the losses; an integer equals that many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        return self._train(X, y, sample_weight)
 
     def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
         self._check_parameters()
@@ -324,3 +307,63 @@ class _ScoreTask:
     def __call__(self, block: Block) -> tuple[Array, IntArray, Array]:
         weight = np.ones(len(block)) if block.weight is None else block.weight
         return self.model._scores(block.X), block.codes(self.classes), weight
+
+
+def memory_limit_bytes(limit: Any) -> float:
+    """Bytes that ``memory_limit`` allows: megabytes, text such as "2 GB", or None.
+
+    None is half of the memory that is free now.
+
+    Examples
+    --------
+    >>> memory_limit_bytes(1), memory_limit_bytes("2 GB")
+    (1048576.0, 2147483648.0)
+    """
+    if limit is None:
+        return (free_memory() or _UNKNOWN) / 2.0
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?B?)\s*", limit.upper())
+        unit = None if match is None else match[2] + "B" * (match[2] in ("K", "M", "G", "T"))
+        if match is None or unit not in _UNITS:
+            raise ValueError(
+                f"memory_limit={limit!r} is not accepted: expected megabytes, or text such as "
+                "'500 MB' or '2 GB'."
+            )
+        return float(match[1]) * _UNITS[unit] * 2.0**20
+    return check_number("memory_limit", limit, "(0, inf)") * 2.0**20
+
+
+def by_blocks(model: Any, X: Any, method: str) -> Any:
+    """Run a prediction method on files or on a Dask collection, block by block.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : path, source of blocks, Dask array or Dask dataframe
+    method : {"decision_function", "predict"}
+    """
+    names = getattr(model, "feature_names_in_", None)
+    call = partial(_predict_rows, model, method, names)
+    if hasattr(X, "__dask_graph__"):
+        if hasattr(X, "columns"):
+            X = X[list(names) if names is not None else list(X.columns)].to_dask_array()
+        sample = call(np.zeros((1, model.n_features_in_)))
+        X = X.rechunk({1: -1})
+        if sample.ndim == 1:
+            return X.map_blocks(call, dtype=sample.dtype, drop_axis=1, meta=sample[:0])
+        chunks = (X.chunks[0], (sample.shape[1],))
+        return X.map_blocks(call, dtype=sample.dtype, chunks=chunks, meta=sample[:0])
+    source = as_blocks(X, columns=None if names is None else list(names))
+    return np.concatenate(list(source.map(partial(_predict_block, call))))
+
+
+def _predict_block(call: Any, block: Block) -> Any:
+    return call(block.X)
+
+
+def _predict_rows(model: Any, method: str, names: Any, rows: Any) -> Any:
+    if names is not None:
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=names)
+    return getattr(model, method)(rows)

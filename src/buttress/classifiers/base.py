@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from buttress.classifiers.array_api import foreign_labels, foreign_scores, names
 from buttress.classifiers.kernel_source import check_finite, kernel_of
 from buttress.classifiers.parameters import check_common
 from buttress.classifiers.training import TrainingSet, validate_training_set
-from buttress.kernels import Kernel, resolve_gamma
+from buttress.kernels import CHECKED_GRAM, Kernel, resolve_gamma
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -88,6 +88,8 @@ class BaseMarginClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
+    # Scores of validated rows as a matrix with one column per binary problem.
+    _scores: Callable[[Any], Array]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
@@ -150,17 +152,13 @@ class BaseMarginClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
 
-    def _scores(self, X: Any) -> Array:
-        """Scores of validated rows as a matrix with one column per binary problem."""
-        raise AssertionError(f"{type(self).__name__} does not define _scores")
-
 
 class BaseKernelClassifier(BaseMarginClassifier):
     """A batch classifier ``f(x) = sum_i a_i k(x_i, x) + b`` for every binary problem.
 
-    A subclass lists its parameters in `__init__`, and its `fit` (decorated with
-    `fitted_afresh`) validates them, calls `_training_set`, `_make_kernel`, its solver,
-    and then `_store_expansion` and `_store_certificates`.
+    A subclass lists its parameters in `__init__` and checks those that are its own in
+    `_check_parameters`. Its `_fit_exact` calls `_make_kernel`, its solver, and then
+    `_store_expansion` and `_store_certificates`.
     """
 
     kernel: Any
@@ -172,6 +170,8 @@ class BaseKernelClassifier(BaseMarginClassifier):
     tol: float
     # Whether a linear machine with an intercept is trained on centred rows.
     _centres_rows = False
+    _check_parameters: Any
+    _fit_exact: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,6 +179,31 @@ class BaseKernelClassifier(BaseMarginClassifier):
         return tags
 
     # -- fitting ---------------------------------------------------------------------------
+
+    @fitted_afresh
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; with ``kernel="precomputed"`` their square Gram matrix. Where there is an
+            `approximation`, also a path or a Dask collection, with one or a linear kernel.
+        y : array-like of shape (n_samples,)
+            Labels, two or more kinds; the name of their column when `X` is a path.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the losses; an integer equals that many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        return self._train(X, y, sample_weight)
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._check_parameters()
+        self._fit_exact(self._training_set(X, y, sample_weight))
+        return self
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingSet:
         check_common(self)
@@ -207,6 +232,16 @@ class BaseKernelClassifier(BaseMarginClassifier):
             if self._centres_rows and getattr(self, "fit_intercept", False):
                 kernel = replace(kernel, center=center)
         return kernel
+
+    def _ready_for_folds(self, data: TrainingSet) -> tuple[Any, Any]:
+        """A copy of this machine, and rows of which it can be fitted to some and asked of others.
+
+        One Gram matrix, its width fixed from all rows, serves all folds of an exact kernel.
+        """
+        machine = clone(self)
+        if getattr(self, "approximation", None) is not None or self.kernel == "precomputed":
+            return machine, data.X
+        return machine.set_params(**CHECKED_GRAM), self._make_kernel(data).gram(data.X)
 
     def _store_expansion(
         self,

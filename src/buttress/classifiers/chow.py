@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, column_or_1d, indexable
-from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -21,12 +19,17 @@ from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import decided_by_cost, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
-from buttress.classifiers.parameters import check_common, check_number, check_option, check_splits
+from buttress.classifiers.parameters import (
+    check_common,
+    check_number,
+    check_option,
+    check_splits,
+)
 from buttress.classifiers.refusal_reasons import Surroundings
-from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
+from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.classifiers.wrapping import WrapperMixin
-from buttress.metrics.scorer import half_gap
+from buttress.noise.core.crossfit import PartFits
 
 # Training rows whose distance `novelty` looks at.
 _NEAR = 5
@@ -197,7 +200,7 @@ class ChowRejector(
         check_common(self)
         if self.novelty is not None:
             check_number("novelty", self.novelty, "(0, 1)")
-            if (self.target_coverage, self.target_risk) != (None, None):
+            if self._sets_band_on_others():
                 raise ValueError(
                     "novelty cannot be combined with target_coverage or target_risk: refusals "
                     "beyond the band would break what is promised about it."
@@ -205,42 +208,28 @@ class ChowRejector(
         check_splits(self.cv)  # also where no calibration needs it
         self._check_coverage()
         check_number("confidence", self.confidence, "(0, 1)")
-        if self.costs is not None and (self.target_coverage, self.target_risk) != (None, None):
+        if self.costs is not None and self._sets_band_on_others():
             raise ValueError(
                 "costs cannot be combined with target_coverage or target_risk: each of them sets "
                 "the band. Leave two of the three None."
             )
         model = self._model()
-        params = self._routed(sample_weight, fit_params)
+        params = self._fit_params(sample_weight, fit_params)
         self.__dict__.pop("risk_certificate_", None)
-        if self.target_risk is not None:
-            self._check_risk()
+        if self._sets_band_on_others():
             X, y = indexable(X, column_or_1d(y, warn=True))
             check_classification_targets(y)
-            refit = _ByParts(self, X, y, params)
-            frozen = isinstance(self.estimator, FrozenEstimator)
-            self._fit_with_promise(refit, y, np.arange(len(y)), frozen)
+            refit = _ByParts(self, PartFits(self.estimator, X, y, params))
+            self._fit_with_band(refit, y, isinstance(self.estimator, FrozenEstimator))
             return self
-        if self.target_coverage is None:
-            self._fit_model(model, X, y, params)
-            if self.costs is not None:
-                costs = usable_costs(self.costs, len(self.classes_))
-                self.thresholds_ = np.full((len(self.classes_), 2), np.nan)
-                if len(self.classes_) == 2:
-                    self.thresholds_ = 2.0 * np.array(probability_band(costs)) - 1.0
-                return self
-            band = 1.0 - 2.0 * self.d
-        else:
-            X, y = indexable(X, column_or_1d(y, warn=True))
-            check_classification_targets(y)
-            train, held = held_out_rows(np.unique(y, return_inverse=True)[1], self.random_state)
-            refit = _ByParts(self, X, y, params)
-            refit.train(train)
-            scores = refit.scores(held)
-            band = coverage_threshold(half_gap(scores), self.target_coverage)
-        self.thresholds_ = np.array([-band, band])
-        if len(self.classes_) > 2 and self.target_coverage is None:
-            self.thresholds_ = np.tile(self.thresholds_, (len(self.classes_), 1))
+        self._fit_model(model, X, y, params)
+        n_classes, band = len(self.classes_), np.array([2.0 * self.d - 1.0, 1.0 - 2.0 * self.d])
+        self.thresholds_ = band if n_classes == 2 else np.tile(band, (n_classes, 1))
+        if self.costs is not None:
+            costs = usable_costs(self.costs, n_classes)
+            self.thresholds_ = np.full((n_classes, 2), np.nan)
+            if n_classes == 2:
+                self.thresholds_ = 2.0 * np.array(probability_band(costs)) - 1.0
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -298,7 +287,7 @@ class ChowRejector(
             return np.asarray(self.classes_[answer]), refused
         p = self.predict_proba(X)
         labels = np.asarray(self.classes_[p.argmax(axis=1)])
-        if self.target_coverage is not None or self.target_risk is not None:
+        if self._sets_band_on_others():
             return labels, self._rejected(_margins(p))
         top = p.max(axis=1)
         # d is the tie's price too, except where rejecting cannot be cheaper than guessing
@@ -324,11 +313,11 @@ class ChowRejector(
             )
         return clone(self.estimator)
 
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+    def _fit_params(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         if sample_weight is not None:
             fit_params = fit_params | {"sample_weight": sample_weight}
-        if fit_params and get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        if get_config()["enable_metadata_routing"]:
+            return self._routed(fit_params)
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"sample_weight was given, but {type(self.estimator).__name__} takes no weights."
@@ -347,38 +336,25 @@ class ChowRejector(
 class _ByParts:
     """Training on some rows by taking them out of the whole."""
 
-    def __init__(
-        self, rejector: ChowRejector, X: Any, y: NDArray[Any], params: dict[str, Any]
-    ) -> None:
-        self.rejector, self.X, self.y, self.params = rejector, X, y, params
+    def __init__(self, rejector: ChowRejector, rows: PartFits) -> None:
+        self.rejector, self.rows = rejector, rows
         self.trained = np.empty(0, dtype=int)
 
     def train(self, rows: IntArray) -> None:
-        self.rejector._fit_model(self.rejector._model(), *self._taken(rows))
+        self.rejector._fit_model(self.rejector._model(), *self.rows.given(rows))
         self.trained = rows
 
     def scores(self, rows: IntArray) -> Array:
         return self._scores(self.rejector.estimator_, self.trained, rows)
 
     def fold_scores(self, train: IntArray, test: IntArray) -> Array:
-        X, y, params = self._taken(train)
+        X, y, params = self.rows.given(train)
         return self._scores(self.rejector._model().fit(X, y, **params), train, test)
 
-    def _taken(self, rows: IntArray) -> tuple[Any, NDArray[Any], dict[str, Any]]:
-        X, _ = _safe_split(self.rejector.estimator, self.X, self.y, rows)
-        n = len(self.y)
-        return X, self.y[rows], {name: _part(v, rows, n) for name, v in self.params.items()}
-
     def _scores(self, model: Any, trained: IntArray, rows: IntArray) -> Array:
-        X, _ = _safe_split(self.rejector.estimator, self.X, self.y, rows, trained)
-        return _margins(np.asarray(model.predict_proba(X)))
+        return _margins(np.asarray(model.predict_proba(self.rows.taken(rows, trained))))
 
 
 def _margins(p: Array) -> Array:
     """Probabilities on the scale of margins: one column for two classes."""
     return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else 2.0 * p - 1.0)
-
-
-def _part(value: Any, rows: Any, n: int) -> Any:
-    array = np.asarray(value)
-    return array[rows] if array.shape[:1] == (n,) else value

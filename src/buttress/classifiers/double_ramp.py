@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import of_problems
 from buttress.classifiers.costs import row_costs
-from buttress.classifiers.margin_kinds import margin_kinds
 from buttress.classifiers.parameters import check_number, check_option
 from buttress.classifiers.probability import ProbabilityMixin
 from buttress.classifiers.reject import BaseRejectClassifier
-from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_double_ramp
 from buttress.classifiers.training import TrainingSet
@@ -31,7 +30,7 @@ from buttress.solvers.hinge.reject import (
 
 
 class DoubleRampClassifier(
-    ProbabilityMixin, ApproximationMixin, RiskControlMixin, BaseRejectClassifier
+    RiskControlMixin, ProbabilityMixin, ApproximationMixin, BaseRejectClassifier
 ):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 
@@ -270,10 +269,6 @@ class DoubleRampClassifier(
         self.probability = probability
         self.random_state = random_state
 
-    @promised_risk
-    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        return super()._train(X, y, sample_weight)
-
     def _fit_exact(self, data: TrainingSet) -> None:
         data, solutions = self._solve_all(data)
         paths = [solution.objective_path for solution in solutions]
@@ -281,7 +276,11 @@ class DoubleRampClassifier(
         self.objective_path_ = paths[0] if len(paths) == 1 else paths
         self.kkt_residuals_ = np.array([solution.violation for solution in solutions])
         self.kkt_residual_ = float(self.kkt_residuals_.max())
-        self.support_kind_ = self._kinds(data, solutions)
+        kinds = [
+            margin_kinds(y * (one.g + one.b), one.rho, self.mu, max(1e-6, 10.0 * one.violation))
+            for one, y in zip(solutions, data.targets.T, strict=True)
+        ]
+        self._store_kinds(kinds, data.rows, data.n_rows)
         self.solver_ = "smo"
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
@@ -292,11 +291,11 @@ class DoubleRampClassifier(
         binary = training.scores.shape[1] == 1
         rejected = self._rejected(training.scores[:, 0] if binary else training.scores)
         self.rejection_rate_ = float(np.average(rejected, weights=training.weight))
-        kinds = np.full((training.n_rows, training.scores.shape[1]), "not_used", dtype="<U12")
-        for k, rho in enumerate(np.atleast_1d(self.rho_)):
-            t = training.targets(k) * training.scores[:, k]
-            kinds[training.rows, k] = margin_kinds(t, float(rho), self.mu)
-        self.support_kind_ = kinds[:, 0] if binary else kinds
+        kinds = [
+            margin_kinds(training.targets(k) * training.scores[:, k], float(rho), self.mu)
+            for k, rho in enumerate(np.atleast_1d(self.rho_))
+        ]
+        self._store_kinds(kinds, training.rows, training.n_rows)
 
     def _check_own(self) -> None:
         check_number("mu", self.mu, "(0, 1]")
@@ -358,10 +357,35 @@ class DoubleRampClassifier(
     def _band(self, solution: DoubleRampSolution) -> tuple[float, float]:
         return -solution.rho, solution.rho
 
-    def _kinds(self, data: TrainingSet, solutions: list[DoubleRampSolution]) -> NDArray[Any]:
-        kinds = np.full((data.n_rows, len(solutions)), "not_used", dtype="<U12")
-        for k, (solution, y) in enumerate(zip(solutions, data.targets.T, strict=True)):
-            near = max(1e-6, 10.0 * solution.violation)
-            t = y * (solution.g + solution.b)
-            kinds[data.rows, k] = margin_kinds(t, solution.rho, self.mu, near)
-        return kinds[:, 0] if len(solutions) == 1 else kinds
+    def _store_kinds(self, kinds: list[NDArray[Any]], rows: IntArray, n_rows: int) -> None:
+        """`support_kind_` in the user's order, from the kinds of the rows that were used."""
+        table = np.full((n_rows, len(kinds)), "not_used", dtype="<U12")
+        table[rows] = np.column_stack(kinds)
+        self.support_kind_ = table[:, 0] if len(kinds) == 1 else table
+
+
+def margin_kinds(t: Array, rho: float, mu: float, near: float = 1e-6) -> NDArray[Any]:
+    """The kinds of `DoubleRampClassifier.support_kind_` for margins `t`.
+
+    Parameters
+    ----------
+    t : array
+    rho, mu : float
+    near : float
+        How near ``rho + mu`` or ``-rho + mu`` a margin counts as equal, relative to
+        ``1 + rho``.
+
+    Examples
+    --------
+    >>> margin_kinds(np.array([-9.0, 0.0, 3.0]), rho=2.0, mu=1.0).tolist()
+    ['outlier', 'inside', 'outer_margin']
+    """
+    near *= 1.0 + rho
+    at_outer = np.abs(t - (rho + mu)) <= near
+    at_inner = np.abs(t - (mu - rho)) <= near
+    in_outer = (t >= rho - mu * mu) & (t < rho + mu)
+    in_inner = ((t >= -rho - mu * mu) & (t < mu - rho)) | at_inner
+    conditions = [at_outer, in_outer & in_inner, at_inner, in_outer, in_inner, t > rho + mu]
+    kinds = ["outer_margin", "both", "inner_margin", "outer", "inner", "safe"]
+    ignored = np.where(t < -rho - mu * mu, "outlier", "inside")
+    return np.select(conditions, kinds, default=ignored)

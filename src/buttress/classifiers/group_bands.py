@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import (
-    _safe_indexing,
     check_consistent_length,
     check_random_state,
     column_or_1d,
     indexable,
 )
-from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import BoolArray, IntArray
 from buttress._documented import DocumentedMixin
 from buttress.classifiers.base import all_or_nothing
-from buttress.classifiers.parameters import check_common, check_flag, check_number, check_option
+from buttress.classifiers.parameters import (
+    check_common,
+    check_flag,
+    check_number,
+    check_option,
+)
 from buttress.classifiers.reject import coverage_threshold, held_out_rows, labels_or_refusals
 from buttress.classifiers.risk_control import START_FOLDS, START_ROWS, label_errors
 from buttress.classifiers.wrapping import WrapperMixin
 from buttress.metrics.scorer import confidence_scores
+from buttress.noise.core.crossfit import PartFits
 from buttress.theory.label_errors import LabelErrors
 from buttress.theory.risk_control import (
     CalibrationRows,
@@ -156,15 +159,13 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         if groups is not None:
             groups = column_or_1d(groups)
             check_consistent_length(y, groups)
-        if fit_params and get_config()["enable_metadata_routing"]:
-            fit_params = dict(process_routing(self, "fit", **fit_params).estimator.fit)
         labels, codes = np.unique(y, return_inverse=True)
         noise = label_errors(self.noise_rates, len(labels))
         frozen = isinstance(self.estimator, FrozenEstimator)
         wanted_by, most = "a band by groups", START_ROWS if frozen else None
         kept, out = held_out_rows(codes, self.random_state, wanted_by, most)
         train, held = (out, kept) if frozen else (kept, out)
-        rows = _Rows(self.estimator, X, y, groups, fit_params)
+        rows = _Rows(self.estimator, X, y, self._routed(fit_params), groups)
         self.estimator_ = rows.fitted(train)
         self.classes_ = self.estimator_.classes_
         self._take_features()
@@ -301,7 +302,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         self, rows: _Rows, model: Any, train: IntArray, test: IntArray, noise: LabelErrors | None
     ) -> tuple[CalibrationRows, NDArray[Any]]:
         """What a model of some rows says of others, and their groups."""
-        held_out = rows.part(test, train)
+        held_out = rows.taken(test, train)
         pred = np.asarray(model.predict(held_out))
         names = self._names(pred, None if rows.groups is None else rows.groups[test])
         sure = np.asarray(confidence_scores(model, held_out))
@@ -364,26 +365,11 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         return widths | equal
 
 
-class _Rows:
-    """The rows given to `fit`, and models of some of them."""
+@dataclass(frozen=True, eq=False)
+class _Rows(PartFits):
+    """The rows given to `fit`, with their groups."""
 
-    def __init__(
-        self, estimator: Any, X: Any, y: NDArray[Any], groups: Any, params: dict[str, Any]
-    ) -> None:
-        self.estimator, self.X, self.y, self.groups = estimator, X, y, groups
-        self.params = params
-
-    def part(self, rows: IntArray, train: IntArray | None = None) -> Any:
-        """Some of the rows, as a model trained on `train` wants to see them."""
-        return _safe_split(self.estimator, self.X, self.y, rows, train)[0]
-
-    def fitted(self, rows: IntArray) -> Any:
-        n = len(self.y)
-        params = {
-            name: _safe_indexing(v, rows) if np.shape(v)[:1] == (n,) else v
-            for name, v in self.params.items()
-        }
-        return clone(self.estimator).fit(self.part(rows), self.y[rows], **params)
+    groups: NDArray[Any] | None
 
 
 def _only(judged: tuple[CalibrationRows, NDArray[Any]], group: Any) -> CalibrationRows:

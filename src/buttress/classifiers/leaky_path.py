@@ -20,6 +20,7 @@ from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.duality import certify, few_models, has_dual, kkt_residuals
 from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
 from buttress.solvers.smooth.mm import majorise_minimise_path
+from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
@@ -121,18 +122,20 @@ class LeakyProblem:
         if self.solver == "mm":
             return self._majorise_minimise(targets, omegas, alphas, advance)
         return solve_problems(
-            self.geometry,
-            targets,
-            omegas,
-            alphas,
-            self.loss,
-            weight=self.data.weight,
-            fit_intercept=self.fit_intercept,
-            tol=self.path_tol,
-            max_iter=self.max_iter,
+            Problems.at(
+                self.geometry,
+                targets,
+                omegas,
+                alphas,
+                self.loss,
+                weight=self.data.weight,
+                fit_intercept=self.fit_intercept,
+                tol=self.path_tol,
+                max_iter=self.max_iter,
+                answers=answers,
+            ),
             method=self.solver,
             n_threads=effective_n_jobs(self.n_jobs),
-            answers=answers,
             advance=advance,
         )
 
@@ -170,7 +173,7 @@ class LeakyProblem:
         intercept = folds.intercept[:, index].reshape(-1, count).mean(axis=0)
         if folds.solve_near is not None:
             whole = folds.solve_near(targets, omegas, index, (near, intercept))
-            found = self.refined(targets, alpha, whole, 0)
+            solutions = self.refined(targets, alpha, whole, 0)
         else:
             whole = replace(folds, coefs=list(near[:, None]), intercept=intercept[:, None])
 
@@ -178,9 +181,9 @@ class LeakyProblem:
                 return self._polished(targets[q], alpha, whole, q, 0, self.tol, self.max_iter)
 
             with one_blas_thread() if count > 1 else nullcontext():
-                found = in_threads(polished, range(count), effective_n_jobs(self.n_jobs))
-        if all(each.converged.all() for each in found):
-            return found
+                solutions = in_threads(polished, range(count), effective_n_jobs(self.n_jobs))
+        if all(each.converged.all() for each in solutions):
+            return solutions
         # from larger penalties, then
         down = self.solve(targets, omegas, alphas[: index + 1])
         return self.refined(targets, alpha, down, index)
@@ -257,7 +260,7 @@ class LeakyProblem:
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            scores: Array = np.asarray(paths.scores_at(q, part=span), dtype=np.float64)
+            scores: Array = np.asarray(paths.scores_at(q, penalties=span), dtype=np.float64)
             dual = np.empty(scores.shape)
             for few in few_models(scores.shape):
                 slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))

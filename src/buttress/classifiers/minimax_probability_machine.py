@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
 from buttress._user_warnings import warn_user
-from buttress.classifiers.base import BaseKernelClassifier, fitted_afresh, of_problems
+from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.parameters import check_flag, check_number, check_option
 from buttress.classifiers.set_machines import make_geometry
 from buttress.classifiers.training import TrainingSet
@@ -182,36 +182,15 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    @fitted_afresh
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MinimaxProbabilityMachine:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels, two or more kinds.
-        sample_weight : array-like of shape (n_samples,), optional
-            An integer weight equals that many copies of the row.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            When the class means coincide, or `kappa` is too large (the message names the
-            largest feasible one).
-        """
+    def _check_parameters(self) -> None:
         check_option("bias", self.bias, ("minimax", "error_rate"))
         check_flag("margin", self.margin)
         if self.kappa is not None:
             check_number("kappa", self.kappa, "[0, inf)")
         check_number("mean_error", self.mean_error, "[0, inf)")
         check_number("covariance_ridge", self.covariance_ridge, "[0, inf)")
-        data = self._training_set(X, y, sample_weight)
+
+    def _fit_exact(self, data: TrainingSet) -> None:
         kernel = self._make_kernel(data)
         geometry = make_geometry(kernel, data)
         machines = [self._solve(geometry, target, data) for target in data.targets.T]
@@ -225,7 +204,6 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         self.solver_ = self._method(geometry)
         if data.X.dtype == np.float32 and not self._precomputed and not coef:
             self._check_rounding(data.X, dual, intercept)
-        return self
 
     def _check_rounding(self, X: Any, dual: Array, intercept: Array) -> None:
         """Warn where coefficients so large cancel each other that single precision loses f."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -14,12 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress.classifiers.parameters import check_flag
-from buttress.kernels import CHECKED_GRAM
 from buttress.noise.core.crossfit import held_out_scores, make_folds
 from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Folds of the cross-fit, and the repeats whose scores are averaged.
 _FOLDS, _REPEATS = 5, 1
@@ -33,38 +28,20 @@ def _wants_probability(estimator: Any) -> bool:
     return True
 
 
-def with_probability(fit: Fit) -> Fit:
-    """Make a `fit` method calibrate the machine when its `probability` is True."""
-
-    @functools.wraps(fit)
-    def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        plain = functools.partial(fit, self)
-        return _fit_with_probability(self, plain, X, y, sample_weight)
-
-    return wrapper  # type: ignore[return-value]
-
-
-def _fit_with_probability(
-    machine: Any, plain: Callable[..., Any], X: Any, y: Any, sample_weight: Any
-) -> Any:
-    check_flag("probability", machine.probability)
-    machine.__dict__.pop("noise_", None)
-    plain(X, y, sample_weight)
-    if machine.probability:
-        machine.noise_ = _calibrated(machine, X, y, sample_weight)
-    return machine
-
-
 class ProbabilityMixin:
-    """`predict_proba` from a noise model of held-out scores; see `with_probability`."""
+    """`predict_proba` from a noise model of held-out scores; for every batch machine."""
 
     probability: bool
     noise_: LabelNoise
 
-    def _train(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
         """What the shared `fit` calls: the machine and, where wanted, its probabilities."""
-        plain: Callable[..., Any] = super()._train  # type: ignore[misc]
-        return _fit_with_probability(self, plain, X, y, sample_weight)
+        check_flag("probability", self.probability)
+        self.__dict__.pop("noise_", None)
+        super()._train(X, y, sample_weight, **params)  # type: ignore[misc]
+        if self.probability:
+            self.noise_ = _calibrated(self, X, y, sample_weight)
+        return self
 
     @available_if(_wants_probability)
     def predict_proba(self, X: Any) -> Array:
@@ -108,14 +85,9 @@ def _calibrated(machine: Any, X: Any, y: Any, sample_weight: Any) -> LabelNoise:
     folds = make_folds(
         min(_FOLDS, smallest), _REPEATS, data.X, labels, None, machine.random_state or 0
     )
-    rows = data.X
-    if getattr(machine, "approximation", None) is None and machine.kernel != "precomputed":
-        # one Gram matrix, its width fixed from all rows, serves all folds
-        kernel = plain._make_kernel(data)
-        rows = kernel.gram(data.X)
-        plain.set_params(**CHECKED_GRAM)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[data.rows]
-    scores = held_out_scores(plain, rows, labels, folds, sample_weight=weights)
+    ready, rows = plain._ready_for_folds(data)
+    scores = held_out_scores(ready, rows, labels, folds, sample_weight=weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
         return estimate_label_noise(scores[:, None], labels, sample_weight=weights, fewest_rows=1)

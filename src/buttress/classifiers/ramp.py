@@ -14,13 +14,11 @@ from buttress.classifiers.base import BaseKernelClassifier, of_problems
 from buttress.classifiers.kernel_source import kernel_source
 from buttress.classifiers.parameters import check_number
 from buttress.classifiers.probability import ProbabilityMixin
-from buttress.classifiers.row_strategies import ScaledFit
+from buttress.classifiers.row_strategies import ScaledFit, TrainingScores
 from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
-from buttress.kernels import CHECKED_GRAM
 from buttress.noise.core.crossfit import held_out_scores, make_folds
-from buttress.noise.core.estimate import check_share
 from buttress.noise.core.fitting import fit_label_noise
 from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
@@ -204,7 +202,10 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         tol = self._tolerance(data)
         solutions = [self._solve(K, target, data.weight, tol) for target in data.targets.T]
         solutions = store_hinge_models(self, data, kernel, solutions, tol)
-        self._store_rows(data, solutions)
+        problem_of_row = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
+        clipped = np.column_stack([solution.clipped for solution in solutions])
+        scores = np.column_stack([solution.g + solution.b for solution in solutions])
+        self._store_rows(clipped[np.arange(len(data.codes)), problem_of_row], scores, data)
         paths = [solution.objective_path for solution in solutions]
         self.C_ = of_problems([float(solution.C) for solution in solutions])
         self.ball_active_ = of_problems([bool(solution.ball_active) for solution in solutions])
@@ -244,17 +245,11 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         One Gram matrix, its width fixed from all rows, serves all folds and repeats (an
         approximate machine is fitted to the rows of every fold).
         """
-        check_share("fdr", fdr)
-        machine = clone(self)
-        data = machine._training_set(X, y)
+        check_number("fdr", fdr, "(0, 1)")
+        data = clone(self)._training_set(X, y)
         labels = data.classes[data.codes]
         folds = make_folds(cv, "auto", data.X, labels, None, self.random_state)
-        rows = data.X
-        if self.approximation is None and self.kernel != "precomputed":
-            kernel = self._make_kernel(data)
-            rows = kernel.gram(data.X)
-            machine = clone(self).set_params(**CHECKED_GRAM)
-        scores = held_out_scores(machine, rows, labels, folds, n_jobs=self.n_jobs)
+        scores = held_out_scores(*self._ready_for_folds(data), labels, folds, n_jobs=self.n_jobs)
         noise = fit_label_noise(scores[:, None], labels)
         return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)
 
@@ -274,15 +269,14 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
             return solve_ramp(K, y, terms, C=float(self.C), warm=warm, **until)
         return solve_ramp_in_ball(K, y, terms, radius=float(self.radius), **until)
 
-    def _store_rows(self, data: TrainingSet, solutions: list[RampSolution]) -> None:
+    def _store_rows(
+        self, clipped: BoolArray, scores: Array, of_rows: TrainingSet | TrainingScores
+    ) -> None:
         """`ignored_` and `suspect_scores_` in the user's order of rows."""
-        problem_of_row = data.codes if len(solutions) > 1 else np.zeros(len(data.codes), dtype=int)
-        clipped = np.column_stack([solution.clipped for solution in solutions])
-        scores = np.column_stack([solution.g + solution.b for solution in solutions])
-        self.ignored_: BoolArray = np.zeros(data.n_rows, dtype=bool)
-        self.ignored_[data.rows] = clipped[np.arange(len(problem_of_row)), problem_of_row]
-        self.suspect_scores_: Array = np.zeros(data.n_rows)
-        self.suspect_scores_[data.rows] = disagreement(scores, data.codes)
+        self.ignored_: BoolArray = np.zeros(of_rows.n_rows, dtype=bool)
+        self.ignored_[of_rows.rows] = clipped
+        self.suspect_scores_: Array = np.zeros(of_rows.n_rows)
+        self.suspect_scores_[of_rows.rows] = disagreement(scores, of_rows.codes)
 
     def _fit_scaled(self, scaled: ScaledFit) -> None:
         """The approximate fit, with `ignored_` and `suspect_scores_`."""
@@ -290,7 +284,4 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         margins: Array = training.scores[:, 0] * training.targets(0)
         if training.scores.shape[1] > 1:
             margins = training.scores[np.arange(len(training.codes)), training.codes]
-        self.ignored_ = np.zeros(training.n_rows, dtype=bool)
-        self.ignored_[training.rows] = margins < self.s
-        self.suspect_scores_ = np.zeros(training.n_rows)
-        self.suspect_scores_[training.rows] = disagreement(training.scores, training.codes)
+        self._store_rows(margins < self.s, training.scores, training)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -17,7 +18,6 @@ from buttress.classifiers.refusal_reasons import RefusalReason, explain_reject
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.metrics.scorer import half_gap
-from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 # Share of the rows kept out of training when the band is set for a coverage.
 HELD_OUT = 0.25
@@ -36,6 +36,8 @@ class RejectMixin:
     d: float
     target_coverage: float | None
     target_risk: float | None = None
+    # Whether one band, for half the distance of the two largest scores, serves all classes.
+    _one_band = False
 
     def reject(self, X: Any) -> BoolArray:
         """Which rows get no answer.
@@ -139,7 +141,7 @@ class RejectMixin:
     def _rejected(self, scores: Array) -> BoolArray:
         if not (self.thresholds_[..., 0] < self.thresholds_[..., 1]).any():
             return np.zeros(len(scores), dtype=bool)
-        if self.target_coverage is not None or self.target_risk is not None:
+        if self._one_band or self.target_coverage is not None or self.target_risk is not None:
             return np.asarray(half_gap(scores) <= self.thresholds_[1])
         if scores.ndim == 1:
             low, high = self.thresholds_
@@ -183,18 +185,10 @@ class BaseRejectClassifier(RejectMixin, BaseKernelClassifier):
     cache_size: float
     random_state: Any
     _centres_rows = True
-
-    def _check_own(self) -> None:
-        raise AssertionError(f"{type(self).__name__} does not define _check_own")
-
-    def _solve(
-        self, K: KernelMatrix, y: Array, weight: Array | None, tol: float, warm: Any = None
-    ) -> Any:
-        """One binary problem; `warm` is a solution of the same rows for another `d`."""
-        raise AssertionError(f"{type(self).__name__} does not define _solve")
-
-    def _band(self, solution: Any) -> tuple[float, float]:
-        raise AssertionError(f"{type(self).__name__} does not define _band")
+    _check_own: Callable[[], None]
+    # Of a kernel, targets, weights, a tolerance, and a solution of the same rows for another `d`.
+    _solve: Callable[..., Any]
+    _band: Callable[[Any], tuple[float, float]]
 
     def _set_bands(self, solutions: list[Any]) -> None:
         bands = np.array([self._band(solution) for solution in solutions])

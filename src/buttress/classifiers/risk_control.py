@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from buttress._arrays import Array, IntArray
 from buttress._user_warnings import warn_user
 from buttress.blocks.sources import is_blocks
 from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
-from buttress.classifiers.reject import HELD_OUT, held_out_rows
+from buttress.classifiers.reject import HELD_OUT, coverage_threshold, held_out_rows
 from buttress.metrics.scorer import half_gap
 from buttress.noise.core.fitting import fit_label_noise
 from buttress.noise.core.label_noise import LabelNoise
@@ -31,8 +30,6 @@ from buttress.theory.risk_control import (
     plan_blindly,
     plan_thresholds,
 )
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Folds that say where the sequence of thresholds starts, and folds of `certify_on="folds"`.
 START_FOLDS = 3
@@ -61,8 +58,8 @@ class Refit(Protocol):
 class RiskControlMixin:
     """Parameters and checks of `target_risk`, and the band it sets.
 
-    A class that uses it has the reject interface; its `fit` is decorated with
-    `promised_risk`, or calls `_fit_with_promise`.
+    A class that uses it has the reject interface. Batch machines list it before the mixin whose
+    training it keeps the promise for; the `fit` of others calls `_fit_with_band`.
     """
 
     classes_: NDArray[Any]
@@ -83,6 +80,53 @@ class RiskControlMixin:
                 f"target_coverage={self.target_coverage!r} and target_risk={self.target_risk!r} "
                 "cannot both set the band: leave one of them None."
             )
+
+    def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
+        """What the shared `fit` calls: train, and set the band for `target_risk` where it is given.
+
+        Rows kept out of training get the weight zero, which every batch estimator here removes
+        first: fitted attributes then speak of the user's rows, whatever the kernel.
+        """
+        plain = functools.partial(super()._train, **params)  # type: ignore[misc]
+        self.__dict__.pop("risk_certificate_", None)
+        if self.target_risk is None:
+            return plain(X, y, sample_weight)
+        self._check_risk()
+        if is_blocks(X):
+            raise ValueError(
+                f"target_risk={self.target_risk!r} needs rows in memory: pass an array or a data "
+                "frame, or put ChowRejector around the fitted model in a FrozenEstimator."
+            )
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
+        weight = np.ones(len(y))
+        if sample_weight is not None:
+            weight = weight * np.asarray(sample_weight, dtype=np.float64)
+        refit = _ByWeights(self, plain, X, y, weight)
+        self._fit_with_promise(refit, y, np.flatnonzero(weight > 0))
+        if hasattr(self, "rejection_rate_"):
+            used = refit.trained
+            rejected = self._rejected(refit.scores(used))  # type: ignore[attr-defined]
+            self.rejection_rate_ = float(np.average(rejected, weights=weight[used]))
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_.target_risk = self.target_risk
+            self.best_estimator_.thresholds_ = self.thresholds_
+        return self
+
+    def _sets_band_on_others(self) -> bool:
+        """Whether the band is set on rows that the classifier was not trained on."""
+        return self.target_coverage is not None or self.target_risk is not None
+
+    def _fit_with_band(self, refit: Refit, y: NDArray[Any], frozen: bool = False) -> None:
+        """Train, and set `thresholds_` for `target_risk` or for `target_coverage`."""
+        if self.target_risk is not None:
+            self._check_risk()
+            self._fit_with_promise(refit, y, np.arange(len(y)), frozen)
+            return
+        train, held = held_out_rows(np.unique(y, return_inverse=True)[1], self.random_state)
+        refit.train(train)
+        width = coverage_threshold(half_gap(refit.scores(held)), float(self.target_coverage or 0.0))
+        self.thresholds_ = np.array([-width, width])
 
     def _fit_with_promise(
         self, refit: Refit, y: NDArray[Any], rows: IntArray, frozen: bool = False
@@ -173,43 +217,6 @@ class RiskControlMixin:
             warn_user(_why_no_answer(certificate))
 
 
-def promised_risk(fit: Fit) -> Fit:
-    """Make the `fit` of a weighted classifier set its band for `target_risk` when that is given.
-
-    Rows kept out of training get the weight zero, which every batch estimator here removes
-    first: fitted attributes then speak of the user's rows, whatever the kernel.
-    """
-
-    @functools.wraps(fit)
-    def wrapper(self: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
-        self.__dict__.pop("risk_certificate_", None)
-        if self.target_risk is None:
-            return fit(self, X, y, sample_weight, **params)
-        self._check_risk()
-        if is_blocks(X):
-            raise ValueError(
-                f"target_risk={self.target_risk!r} needs rows in memory: pass an array or a data "
-                "frame, or put ChowRejector around the fitted model in a FrozenEstimator."
-            )
-        X, y = indexable(X, column_or_1d(y, warn=True))
-        check_classification_targets(y)
-        weight = np.ones(len(y))
-        if sample_weight is not None:
-            weight = weight * np.asarray(sample_weight, dtype=np.float64)
-        refit = _ByWeights(self, functools.partial(fit, **params), X, y, weight)
-        self._fit_with_promise(refit, y, np.flatnonzero(weight > 0))
-        if hasattr(self, "rejection_rate_"):
-            used = refit.trained
-            rejected = self._rejected(refit.scores(used))
-            self.rejection_rate_ = float(np.average(rejected, weights=weight[used]))
-        if hasattr(self, "best_estimator_"):
-            self.best_estimator_.target_risk = self.target_risk
-            self.best_estimator_.thresholds_ = self.thresholds_
-        return self
-
-    return wrapper  # type: ignore[return-value]
-
-
 class _ByWeights:
     """Training on some rows by weights of zero for the others."""
 
@@ -221,7 +228,7 @@ class _ByWeights:
         model, target = self.model, self.model.target_risk
         # a plain fit first: its band is replaced afterwards
         model.target_risk = None
-        self.fit(model, self.X, self.y, self._only(rows))
+        self.fit(self.X, self.y, self._only(rows))
         model.target_risk = target
         self.trained = rows
 

@@ -203,14 +203,13 @@ def solve_scaled_sets(
     *,
     folds: Any = None,
     tol: float = 1e-9,
-    max_passes: int = _MAX_PASSES,
 ) -> ScaledSets:
     """``min -2 rho + mean loss(rho - y f)`` with ``||f|| <= radius``, all radii and folds."""
     folds = [fit.folds.n_folds] if folds is None else folds
     columns = column_grid(fit.n_problems, folds, radii)
-    _check_slopes(fit, loss, columns)
+    _check_slopes(fit, loss)
     objective = scaled.objective(fit, set_rows(loss), columns)
-    outer = solve_radius_columns(objective, columns.alpha, tol=tol, max_passes=max_passes)
+    outer = solve_radius_columns(objective, columns.alpha, tol=tol, max_passes=_MAX_PASSES)
     theta = outer.solution.theta
     return ScaledSets(
         theta[:-2],
@@ -282,7 +281,7 @@ def check_smooth(loss: Any) -> None:
         )
 
 
-def _check_slopes(fit: ScaledFit, loss: Any, columns: Any) -> None:
+def _check_slopes(fit: ScaledFit, loss: Any) -> None:
     """A loss whose slope is bounded is unbounded below when a class is too small."""
     bound = float(getattr(loss, "slope_bound", math.inf))
     if math.isinf(bound):

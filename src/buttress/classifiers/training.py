@@ -79,7 +79,6 @@ def validate_training_set(
     *,
     class_weight: Any = None,
     precomputed: bool = False,
-    accept_sparse: bool = True,
 ) -> TrainingSet:
     """Check `X`, `y` and the weights of a batch `fit`; set the estimator's input attributes.
 
@@ -92,7 +91,7 @@ def validate_training_set(
         estimator,
         X,
         y,
-        accept_sparse="csr" if accept_sparse and not precomputed else False,
+        accept_sparse=False if precomputed else "csr",
         dtype=[np.float64, np.float32],
     )
     check_classification_targets(y)

@@ -24,9 +24,9 @@ from buttress.classifiers.parameters import (
     check_number,
     check_values,
 )
-from buttress.classifiers.reject import RejectMixin, coverage_threshold, held_out_rows
+from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin
-from buttress.metrics.scorer import confidence_scores, half_gap
+from buttress.metrics.scorer import confidence_scores
 
 
 class TwoStageRejector(
@@ -115,6 +115,8 @@ class TwoStageRejector(
     True
     """
 
+    _one_band = True
+
     def __init__(
         self,
         estimator: Any,
@@ -173,15 +175,8 @@ class TwoStageRejector(
         self.__dict__.pop("risk_certificate_", None)
         stages = _Stages(self, X, y)
         self.thresholds_ = np.array([-0.5, 0.5]) if self.d < 0.5 else np.zeros(2)
-        if self.target_risk is not None:
-            self._check_risk()
-            self._fit_with_promise(stages, y, np.arange(len(y)))
-        elif self.target_coverage is not None:
-            codes = np.unique(y, return_inverse=True)[1]
-            train, held = held_out_rows(codes, self.random_state)
-            stages.train(train)
-            band = coverage_threshold(half_gap(stages.scores(held)), self.target_coverage)
-            self.thresholds_ = np.array([-band, band])
+        if self._sets_band_on_others():
+            self._fit_with_band(stages, y)
         else:
             stages.train(np.arange(len(y)))
         return self
@@ -222,10 +217,6 @@ class TwoStageRejector(
         return np.asarray(
             np.where(answer[:, None] == np.arange(len(self.classes_)), 1, -1) * sure[:, None]
         )
-
-    def _rejected(self, scores: Array) -> BoolArray:
-        width = self.thresholds_[1]
-        return np.asarray(half_gap(scores) <= width) if width > 0 else np.zeros(len(scores), bool)
 
     def _noise_scores(self, scores: Array) -> Array:
         # the logistic function undone, with the sign of the answer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from buttress.classifiers.parameters import check_classifier
 
@@ -28,6 +29,12 @@ class WrapperMixin(MetaEstimatorMixin):  # type: ignore[misc,unused-ignore]
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=mapping)
         )
+
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of the classifier's `fit`, routed as scikit-learn does where that is on."""
+        if fit_params and get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        return fit_params
 
     def _check_estimator(self) -> None:
         check_classifier("estimator", self.estimator)

@@ -36,14 +36,14 @@ def commands() -> dict[str, str]:
     (``warm_up`` is the command ``warm-up``). Its line is the first of its docstring, which is
     read without importing it: ```buttress name``: what it does``.
     """
-    found = {
+    modules = {
         info.name.replace("_", "-"): info.name
         for info in pkgutil.iter_modules(cli.__path__)
         if not info.name.startswith("_")
     }
-    order = sorted(found, key=lambda name: (name not in _FIRST, name))
+    order = sorted(modules, key=lambda name: (name not in _FIRST, name))
     order.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
-    return {name: _summary(found[name]) for name in order}
+    return {name: _summary(modules[name]) for name in order}
 
 
 def _summary(module: str) -> str:
@@ -70,7 +70,7 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
-        name, _, rest = super().resolve_command(ctx, args)
+        name, _, words = super().resolve_command(ctx, args)
         if name is None:
             raise AssertionError("a group without resilient parsing resolves a name or raises")
         module = import_module(f"buttress.cli.{name.replace('-', '_')}")
@@ -91,7 +91,7 @@ class LazyGroup(TyperGroup):
             for parameter in command.params
             if parameter.name not in ("install_completion", "show_completion")
         ]
-        return name, command, rest
+        return name, command, words
 
 
 # Without rich markup the list of commands is plain text, and rich need not be imported.

@@ -10,11 +10,10 @@ import typer
 
 from buttress.cli._console import CommandError, Output
 from buttress.cli._inputs import names
-from buttress.cli._models import Model
 from buttress.model_selection.titles import TITLES
 
 if TYPE_CHECKING:
-    from buttress.cli._fit_job import FitOptions
+    from buttress.cli.fit import FitOptions
 
 
 def fit_in_blocks(
@@ -79,8 +78,8 @@ def _as_table_model(
     from sklearn.preprocessing import StandardScaler
 
     from buttress.tables import TableClassifier
-    from buttress.tables.automatic import assemble
     from buttress.tables.encoder import TableEncoder
+    from buttress.tables.row_encoding import assemble
 
     encoder = TableEncoder().fit({name: [0.0, 1.0] for name in columns})
     encoder.scaler_ = StandardScaler().fit(np.vstack([mean - scale, mean + scale]))
@@ -92,23 +91,17 @@ def _as_table_model(
     return assemble(TableClassifier(estimator, target=target), encoder, estimator)
 
 
-def refuse_in_blocks(given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(f"{option} does not apply to --dask and directories")
-
-
 def fit_blocks(options: FitOptions, say: Output) -> None:
     """Files that need not fit in memory: one kind of model, an approximate kernel."""
     from buttress.model_selection.candidates import Request, make_candidate, takes_approximation
     from buttress.persistence import save
 
     data, out, seed, folds = options.data, options.out, options.seed, options.folds
-    kind = "leaky" if options.model is Model.auto else options.model.value
+    kind = "leaky" if options.model == "auto" else options.model
     if not takes_approximation(kind):
         raise typer.BadParameter(f"--dask and directories do not apply to --model {kind}")
     request = Request(d=0.2 if options.d is None else options.d, seed=seed, folds=folds)
-    feature_map = options.approximation.value if options.approximation else "auto"
+    feature_map = options.approximation or "auto"
     estimator = make_candidate(kind, request, approximation=feature_map).set_params(cv=folds)
     left_out = names(options.ignore)
     fitted = fit_in_blocks(data, options.target, estimator, dask=options.dask, ignore=left_out)

@@ -6,11 +6,14 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
 from buttress._files import naming
+
+if TYPE_CHECKING:
+    from buttress.model_selection.preparing import Job
 
 # How errors call it.
 STDOUT = "standard output"
@@ -66,6 +69,12 @@ class Output:
         """Print a line on the standard error stream, where it cannot mix with data."""
         if self.talks:
             typer.echo(text, err=True)
+
+    def compile(self, jobs: Sequence[Job]) -> None:
+        """Compile what a command will call, and say so; silent when it is there already."""
+        from buttress.model_selection import preparing
+
+        preparing.prepare(jobs, self.note, None if self.talks else False)
 
     def table(
         self,
@@ -155,16 +164,3 @@ def limit_threads(jobs: int) -> Any:
     if jobs == 0:
         raise typer.BadParameter("--jobs 0 is not accepted: a positive number, or -1 for all cores")
     return limited_threads(None if jobs < 0 else jobs)
-
-
-__all__ = [
-    "CommandError",
-    "Jobs",
-    "Json",
-    "Output",
-    "Quiet",
-    "Seed",
-    "limit_threads",
-    "plain",
-    "warn_in_one_line",
-]

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from buttress.cli._blocks import fit_blocks, refuse_in_blocks
-from buttress.cli._compiled import compile_kinds
+from buttress.cli._blocks import fit_blocks
 from buttress.cli._console import Output, limit_threads
 from buttress.cli._corrected import corrected
 from buttress.cli._fit_results import as_record, describe, print_comparison, quality
-from buttress.cli._inputs import (
-    Data,
-    Decimal,
-    Missing,
-    fingerprint,
-    guard_files,
-    names,
-    read_data,
-)
+from buttress.cli._inputs import Data, fingerprint, guard_files, names
 from buttress.cli._models import (
     Approximation,
-    Metric,
     Model,
     check_cost,
     check_coverage,
@@ -32,80 +21,48 @@ from buttress.cli._models import (
     measure_of,
     seconds_of,
 )
+from buttress.cli.fit import BUDGET, FitOptions
 from buttress.model_selection.titles import ANSWERING, TITLES
 
 if TYPE_CHECKING:
     from buttress.model_selection import Measure
-    from buttress.noise import CleanScore
-    from buttress.report import Report
+    from buttress.model_selection.candidates import Request
     from buttress.tables.automatic import Chosen
-
-# The budget when none is given.
-BUDGET = "2m"
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """The options of the command, by their names."""
-
-    data: Path
-    target: str
-    model: Model
-    d: float | None
-    metric: Metric | None
-    class_weight: str | None
-    target_coverage: float | None
-    time: str | None
-    out: Path
-    report: Path | None
-    corrections: Path | None
-    missing: Missing
-    categorical: str | None
-    ignore: str | None
-    decimal: Decimal
-    folds: int
-    approximation: Approximation | None
-    dask: str | None
-    json: bool
-    quiet: bool
-    seed: int
-    jobs: int
-
-    def read(self, source: Path) -> Data:
-        """Read a file as these options say."""
-        return read_data(
-            source,
-            self.target,
-            missing=self.missing,
-            categorical=self.categorical,
-            ignore=self.ignore,
-            folds=self.folds,
-            decimal=self.decimal,
-        )
 
 
 def run_fit(options: FitOptions) -> None:
     """Check everything that can be checked, then fit."""
-    say = Output(options.json, options.quiet)
+    say = options.output()
     check_cost(options.d)
     check_coverage(options.target_coverage, options.model)
     budget = seconds_of(BUDGET if options.time is None else options.time)
     outputs = {"--out": options.out, "--report": options.report}
     guard_files([options.data, options.corrections], outputs)
     if options.dask is not None or options.data.is_dir():
-        _fit_in_blocks(options, say)
+        _refuse_in_blocks(options)
+        fit_blocks(options, say)
         return
+    from buttress.model_selection.candidates import Request
     from buttress.report.truth import score_on_true_labels, wrong_label_shares
 
     source = corrected(options.data, options.corrections, options.target)
     with limit_threads(options.jobs), source as path:
-        read = options.read(path)
+        read = options.read(path, options.target, options.folds)
         weights = class_weights_of(options.class_weight, read.labels)
-        measure = measure_of(options.metric, options.d, options.model is Model.reject)
+        measure = measure_of(options.metric, options.d, options.model == "reject")
         costed = measure.name == "cost"
         kinds = _kinds(options.model, costed, options.approximation, weights is not None)
         say.say(describe(options.data, read))
-        chosen = _choose(options, read, kinds, measure, weights, budget, say)
+        request = Request(
+            d=measure.d,
+            seed=options.seed,
+            folds=options.folds,
+            class_weight=weights,
+            scoring=measure.scoring(len(read.classes)),
+            target_coverage=options.target_coverage,
+            jobs=options.jobs,
+        )
+        chosen = _choose(options, read, kinds, measure, request, budget, say)
         _save(chosen, options, read, measure)  # what follows only tells of it
         print_comparison(say, chosen, measure)
         score = score_on_true_labels(chosen.judged, measure)
@@ -113,37 +70,47 @@ def run_fit(options: FitOptions) -> None:
         say.say(quality(chosen, measure, wrong))
         changes = None
         if options.corrections is not None:
-            before = options.read(options.data)
+            before = options.read(options.data, options.target, options.folds)
             changes = _before_and_after(chosen, read, before, options.seed)
             say.say("\n".join(changes["sentences"]))
         say.say(f"wrote {options.out} ({options.out.stat().st_size} bytes)")
         if options.report is not None:
-            from buttress.report import write_report
+            from buttress.report import fit_report, write_report
 
+            page = fit_report(
+                str(options.data),
+                read.table,
+                read.labels,
+                chosen,
+                measure=measure,
+                request=request,
+                folds=options.folds,
+                on_true_labels=score,
+            )
             told = changes["sentences"] if changes else []
-            page = _report(chosen, options, read, measure, weights, score)
             write_report(replace(page, summary=[*page.summary, *told]), options.report)
             say.say(f"wrote {options.report}")
     record = as_record(chosen, options, read, measure, wrong)
     say.result(record | {"corrections": changes})
 
 
-def _fit_in_blocks(options: FitOptions, say: Output) -> None:
-    """Rows that are never held all at once: fewer options apply."""
-    refused = {
+def _refuse_in_blocks(options: FitOptions) -> None:
+    """For rows that are never held all at once fewer options apply."""
+    given = {
         "--metric": options.metric,
         "--class-weight": options.class_weight,
         "--report": options.report,
         "--corrections": options.corrections,
         "--target-coverage": options.target_coverage,
         "--time": options.time,
-        "--missing": None if options.missing is Missing.error else options.missing,
+        "--missing": None if options.missing == "error" else options.missing,
         "--categorical": options.categorical,
-        "--decimal": None if options.decimal is Decimal.point else options.decimal,
-        "--d": None if options.model is Model.reject else options.d,
+        "--decimal": None if options.decimal == "." else options.decimal,
+        "--d": None if options.model == "reject" else options.d,
     }
-    refuse_in_blocks(refused)
-    fit_blocks(options, say)
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} does not apply to --dask and directories")
 
 
 def _choose(
@@ -151,14 +118,16 @@ def _choose(
     read: Data,
     kinds: list[str],
     measure: Measure,
-    weights: Any,
+    request: Request,
     budget: float,
     say: Output,
 ) -> Chosen:
-    from buttress.model_selection.candidates import Request
     from buttress.model_selection.cost_model import Size
     from buttress.model_selection.planning import Planner, available_threads
-    from buttress.tables.automatic import RaceRules, choose_model, encoded_width
+    from buttress.model_selection.preparing import jobs_of_kinds
+    from buttress.model_selection.racing import RaceRules
+    from buttress.tables.automatic import choose_model
+    from buttress.tables.row_encoding import encoded_width
 
     size = Size(len(read.labels), encoded_width(read.table), len(read.classes))
     planning: dict[str, Any] = {
@@ -166,29 +135,17 @@ def _choose(
         "threads": available_threads(options.jobs),
         "folds": options.folds,
     }
+    report = options.report is not None
     # The compiler's time is nobody's: it is spent before the clock of the budget starts.
     landmarks = size.rows > max(Planner(size, budget, **planning).samples(kinds))
-    compile_kinds(
-        [*kinds, *(["ramp"] if options.report is not None else [])],
-        say,
-        landmarks or options.approximation is not None,
-    )
+    compiled = [*kinds, "ramp"] if report else kinds
+    say.compile(jobs_of_kinds(compiled, landmarks or options.approximation is not None))
     planner = Planner(size, budget, **planning)
-    report = options.report is not None
     say.say(planner.sentence(kinds, report))
-    request = Request(
-        d=measure.d,
-        seed=options.seed,
-        folds=options.folds,
-        class_weight=weights,
-        scoring=measure.scoring(len(read.classes)),
-        target_coverage=options.target_coverage,
-        jobs=None if len(kinds) > 1 else options.jobs,
-    )
     rules = RaceRules(
         planner,
         measure,
-        request,
+        replace(request, jobs=None) if len(kinds) > 1 else request,
         yardstick=len(kinds) > 1 or report,
         jobs=options.jobs,
         verbose=say.verbose,
@@ -200,8 +157,8 @@ def _choose(
         kinds,
         rules,
         target=options.target,
-        missing=str(options.missing),
-        approximation=options.approximation.value if options.approximation else None,
+        missing=options.missing,
+        approximation=options.approximation,
     )
     chosen.model.ignore = names(options.ignore)
     return chosen
@@ -213,8 +170,8 @@ def _kinds(
     """The candidates, without those that a further option rules out."""
     from buttress.model_selection.candidates import takes_approximation, takes_class_weight
 
-    kinds = [model.value]
-    if model is Model.auto:
+    kinds: list[str] = [model]
+    if model == "auto":
         kinds = [*ANSWERING, *(["reject"] if costed else [])]
     kept = kinds
     for option, wanted, takes in (
@@ -224,7 +181,7 @@ def _kinds(
         if wanted:
             kept = [kind for kind in kept if takes(kind)]
             if not kept:
-                raise typer.BadParameter(f"{option} does not apply to --model {model.value}")
+                raise typer.BadParameter(f"{option} does not apply to --model {model}")
     return kept
 
 
@@ -240,38 +197,6 @@ def _before_and_after(chosen: Chosen, read: Data, before: Data, seed: int) -> di
     return {"before": as_record(was), "after": as_record(now), "sentences": told}
 
 
-def _report(
-    chosen: Chosen,
-    options: FitOptions,
-    read: Data,
-    measure: Measure,
-    weights: Any,
-    score: CleanScore | None,
-) -> Report:
-    """The report, from what was found."""
-    from buttress.model_selection.candidates import Request
-    from buttress.report import fit_report
-
-    folds = options.folds
-    asked = Request(
-        d=measure.d,
-        seed=options.seed,
-        folds=folds,
-        class_weight=weights,
-        jobs=options.jobs,
-    )
-    return fit_report(
-        str(options.data),
-        read.table,
-        read.labels,
-        chosen,
-        measure=measure,
-        request=asked,
-        folds=folds,
-        on_true_labels=score,
-    )
-
-
 def _save(chosen: Chosen, options: FitOptions, read: Data, measure: Measure) -> None:
     from buttress.persistence import save
 
@@ -281,7 +206,7 @@ def _save(chosen: Chosen, options: FitOptions, read: Data, measure: Measure) -> 
         "rows": len(read.labels),
         "seed": options.seed,
         "folds": options.folds,
-        "missing": str(options.missing),
+        "missing": options.missing,
         **({"d": measure.d} if chosen.kind == "reject" else {}),
         **({"chosen because": chosen.why} if len(chosen.race.judged) > 1 else {}),
         "data sha256": fingerprint(options.data),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from buttress.cli._console import Output
-    from buttress.cli._fit_job import FitOptions
     from buttress.cli._inputs import Data
+    from buttress.cli.fit import FitOptions
     from buttress.model_selection import Judged, Measure
     from buttress.report.sections import Interval
     from buttress.tables.automatic import Chosen
@@ -79,13 +79,13 @@ def quality(chosen: Chosen, measure: Measure, wrong: Mapping[str, Interval]) -> 
     """How good the model is, on rows that it has not seen, and how many labels seem wrong."""
     judged = chosen.judged
     loss = measure.estimate(judged)
-    parts = [
+    statements = [
         f"{judged.title} on {len(judged.rows)} rows that it had not seen: {measure.title} of "
         f"{100 * loss.value:.2f} % (95 % interval {100 * loss.low:.1f} – {100 * loss.high:.1f} %)"
     ]
     if judged.rejected.any():
         answers = "" if judged.rejected.all() else f", {_right(judged)} of its answers right"
-        parts.append(f"no answer to {100 * judged.rejected.mean():.1f} % of them{answers}")
+        statements.append(f"no answer to {100 * judged.rejected.mean():.1f} % of them{answers}")
     if wrong:
         shares = [
             f"{100 * share:.1f} % of class {name} ({100 * low:.1f} – {100 * high:.1f} %)"
@@ -93,8 +93,8 @@ def quality(chosen: Chosen, measure: Measure, wrong: Mapping[str, Interval]) -> 
         ]
         more = len(wrong) - len(shares)
         shares += [f"{more} more classes in --json"] if more > 0 else []
-        parts.append(f"labels that seem wrong: {', '.join(shares)}")
-    return "; ".join(parts)
+        statements.append(f"labels that seem wrong: {', '.join(shares)}")
+    return "; ".join(statements)
 
 
 def as_record(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,22 +21,11 @@ if TYPE_CHECKING:
     from buttress.tables import Table
 
 
-class Missing(StrEnum):
-    """What ``--missing`` accepts."""
-
-    error = "error"
-    impute = "impute"
-    drop_rows = "drop-rows"
-
-
-class Decimal(StrEnum):
-    """What ``--decimal`` accepts."""
-
-    point = "."
-    comma = ","
-
-
-DecimalMark = Annotated[Decimal, typer.Option("--decimal", help="Decimal mark of the file.")]
+# What ``--missing`` accepts.
+Missing = Literal["error", "impute", "drop-rows"]
+DecimalMark = Annotated[
+    Literal[".", ","], typer.Option("--decimal", help="Decimal mark of the file.")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +117,14 @@ def fingerprint(path: Path) -> str:
 
 def names(text: str | None) -> list[str]:
     """A list given as ``a,b,c``."""
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+    return [name.strip() for name in text.split(",") if name.strip()] if text else []
+
+
+def refuse_absent(path: Path, name: str, present: Collection[str], option: str) -> None:
+    """Refuse a column that a file does not have."""
+    if name not in present:
+        hint = did_you_mean(name, present)
+        raise typer.BadParameter(f"{path}: there is no column {name!r} ({option}){hint}")
 
 
 def read_data(
@@ -155,13 +150,13 @@ def read_data(
     from buttress.tables.table import is_missing, listed, refuse_infinite
 
     present = column_names(existing_file(path), decimal=decimal)
-    if target not in present:
-        hint = did_you_mean(target, present) or f"; it has {listed(present)}"
-        raise typer.BadParameter(f"{path}: there is no column {target!r} (--target){hint}")
+    if target not in present and not did_you_mean(target, present):
+        raise typer.BadParameter(
+            f"{path}: there is no column {target!r} (--target); it has {listed(present)}"
+        )
+    refuse_absent(path, target, present, "--target")
     for name in names(ignore):
-        if name not in present:
-            hint = did_you_mean(name, present)
-            raise typer.BadParameter(f"{path}: there is no column {name!r} (--ignore){hint}")
+        refuse_absent(path, name, present, "--ignore")
         if name == target:
             raise typer.BadParameter(f"--ignore {name}: that is the target")
     table = read_table(
@@ -193,53 +188,51 @@ def read_data(
             ) from None
     refuse_decimal_commas(path, features.without(*names(categorical)), decimal)
     warn_of_many_texts(path, features.without(*names(categorical)))
-    found, counts = np.unique(labels, return_counts=True)
+    values, counts = np.unique(labels, return_counts=True)
+    classes = {str(label): int(n) for label, n in zip(values, counts, strict=True)}
     if checked:
-        _check_classes(path, target, found, counts, len(labels), folds)
-    classes = {str(label): int(count) for label, count in zip(found, counts, strict=True)}
+        _check_classes(f"{path}: the target {target!r}", classes, len(labels), folds)
     return Data(features, labels, classes, n_read)
 
 
 def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
     """Refuse numbers with decimal commas, which would be taken for as many categories."""
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
-    from buttress.tables.table import is_number, listed
+    from buttress.tables.table import listed
 
-    found = []
-    for name, values in table.columns.items():
-        if is_number(values):
-            continue
-        texts = {value for value in values if value is not None}
-        mark = "." if decimal == "," else ","
-        odd = [text for text in texts if not looks_numeric(text, decimal)]
-        other = [text for text in texts if looks_numeric(text, mark) or has_decimal_comma(text)]
-        if odd and len(other) == len(texts):
-            found.append(name)
-    if found:
+    mark, marks = (",", "decimal commas") if decimal == "." else (".", "decimal points")
+
+    def by_mark(text: str) -> bool:
+        return looks_numeric(text, mark) or has_decimal_comma(text)
+
+    mistaken = [
+        name
+        for name, texts in _texts(table)
+        if all(map(by_mark, texts)) and not all(looks_numeric(text, decimal) for text in texts)
+    ]
+    if mistaken:
         raise typer.BadParameter(
-            f"{path}: {listed(found)} {'hold' if len(found) > 1 else 'holds'} numbers with "
-            f"{'decimal commas' if decimal == '.' else 'decimal points'}: say --decimal "
-            f"{',' if decimal == '.' else '.'} (or name them in --categorical if they are codes)"
+            f"{path}: {listed(mistaken)} {'hold' if len(mistaken) > 1 else 'holds'} numbers with "
+            f"{marks}: say --decimal {mark} (or name them in --categorical if they are codes)"
         )
 
 
 def warn_of_many_texts(path: Path, table: Table) -> None:
     """Say which text columns have a value of their own for most rows."""
-    from buttress.tables.table import is_number
+    from buttress.tables.grammar import has_decimal_comma, looks_numeric
 
-    for name, values in table.columns.items():
-        if is_number(values):
+    for name, different in _texts(table):
+        if not _too_many(len(different), len(table)):
             continue
-        different = {value for value in values if value is not None}
-        if not _too_many(len(different), len(values)):
-            continue
-        odd = sorted(text for text in different if not _reads_as_number(text))
+        odd = sorted(
+            text for text in different if not (looks_numeric(text) or has_decimal_comma(text))
+        )
         what = "each becomes a feature of its own"
         if len(odd) < len(different) / 2:
             what = "most are numbers" + (f", {odd[0]!r} is not" if odd else "")
         warnings.warn(
             f"{path}: the column {name!r} is text with {len(different)} different values in "
-            f"{len(values)} rows: {what}. Correct it, leave it out with --ignore, or name it in "
+            f"{len(table)} rows: {what}. Correct it, leave it out with --ignore, or name it in "
             "--categorical if it is meant.",
             UserWarning,
             stacklevel=2,
@@ -251,26 +244,31 @@ def _too_many(different: int, n_rows: int) -> bool:
     return different > 20 and different > n_rows / 5
 
 
-def _reads_as_number(text: str) -> bool:
-    from buttress.tables.grammar import has_decimal_comma, looks_numeric
+def _texts(table: Table) -> Iterator[tuple[str, set[str]]]:
+    """The columns of text, each with its different values."""
+    from buttress.tables.table import is_number
 
-    return looks_numeric(text) or has_decimal_comma(text)
+    for name, values in table.columns.items():
+        if not is_number(values):
+            yield name, set(values) - {None}
 
 
-def _check_classes(
-    path: Path, target: str, found: Any, counts: Any, n_rows: int, folds: int
-) -> None:
-    where = f"{path}: the target {target!r}"
-    if len(found) < 2:
-        raise typer.BadParameter(f"{where} has one value only, {found[0]!s}")
-    if _too_many(len(found), n_rows):
+def refuse_many_classes(where: str, n_classes: int, n_rows: int) -> None:
+    """Refuse labels with too many different values for classes."""
+    if _too_many(n_classes, n_rows):
         raise typer.BadParameter(
-            f"{where} has {len(found)} different values in {n_rows} rows: these are no classes"
+            f"{where} has {n_classes} different values in {n_rows} rows: these are no classes"
         )
-    if counts.min() < folds:
-        rare = found[counts.argmin()]
+
+
+def _check_classes(where: str, classes: Mapping[str, int], n_rows: int, folds: int) -> None:
+    if len(classes) < 2:
+        raise typer.BadParameter(f"{where} has one value only, {next(iter(classes))}")
+    refuse_many_classes(where, len(classes), n_rows)
+    rare = min(classes, key=lambda name: classes[name])
+    if classes[rare] < folds:
         raise typer.BadParameter(
-            f"{where} has {counts.min()} rows of class {rare!s}, fewer than the {folds} folds"
+            f"{where} has {classes[rare]} rows of class {rare}, fewer than the {folds} folds"
         )
 
 
@@ -285,27 +283,22 @@ def load_model(path: Path) -> tuple[Any, dict[str, Any]]:
         return model_of_checkpoint(path), describe_checkpoint(path)
     from buttress.persistence import describe
 
-    model, about = describe(path)
-    return model, about
+    saved: tuple[Any, dict[str, Any]] = describe(path)
+    return saved
 
 
 def as_table_model(model: Any) -> Any:
-    """Any fitted classifier of numbers as a model of tables; a model of tables as it is."""
+    """Any fitted classifier with a margin as a model of tables."""
     from buttress.tables import TableClassifier
-    from buttress.tables.encoder import TableEncoder
+    from buttress.tables.row_encoding import as_table_classifier
 
-    if isinstance(model, TableClassifier):
-        return model
-    if not hasattr(model, "n_features_in_") or not hasattr(model, "decision_function"):
-        raise CommandError(f"{type(model).__name__} is not a fitted classifier with a margin")
-    columns = getattr(model, "feature_names_in_", None)
-    if columns is None:
-        raise CommandError(
-            f"the {type(model).__name__} was fitted without names of columns; fit it on a data "
-            "frame, or with 'buttress fit'"
-        )
-    wrapped = TableClassifier(model, standardize=False)
-    wrapped.encoder_ = TableEncoder(standardize=False).fit({name: [0.0] for name in columns})
-    wrapped.estimator_, wrapped.classes_ = model, model.classes_
-    wrapped.feature_names_in_ = columns
-    return wrapped
+    kind = type(model).__name__
+    if not isinstance(model, TableClassifier):
+        if not hasattr(model, "n_features_in_") or not hasattr(model, "decision_function"):
+            raise CommandError(f"{kind} is not a fitted classifier with a margin")
+        if not hasattr(model, "feature_names_in_"):
+            raise CommandError(
+                f"the {kind} was fitted without names of columns; fit it on a data frame, or with "
+                "'buttress fit'"
+            )
+    return as_table_classifier(model)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from buttress._words import did_you_mean
-from buttress.cli._inputs import names, refuse_decimal_commas, warn_of_many_texts
+from buttress.cli._inputs import (
+    DecimalMark,
+    names,
+    refuse_absent,
+    refuse_decimal_commas,
+    refuse_many_classes,
+    warn_of_many_texts,
+)
+from buttress.cli._options import Categorical, CommonOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,25 +25,30 @@ if TYPE_CHECKING:
     from buttress.review.judges import AuditJudge
     from buttress.tables import Table
 
-# Options that `suspects` and `review` share.
-Keep = Annotated[
-    str | None, typer.Option("--keep", help="Columns to show, not to learn from: id,name.")
-]
-Ignore = Annotated[str | None, typer.Option("--ignore", help="Columns to leave out: a,b.")]
-Categorical = Annotated[
-    str | None, typer.Option(help="Columns that are categories though they hold numbers: a,b.")
-]
-Groups = Annotated[
-    str | None,
-    typer.Option("--groups", help="Column of groups whose rows must not judge each other."),
-]
-Witnesses = Annotated[
-    str | None,
-    typer.Option(
-        help="Who judges: of ramp, leaky, svc, logistic, forest, extra-trees, boosting; "
-        "a kernel machine and a forest if not given."
-    ),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingOptions(CommonOptions):
+    """Options that `suspects` and `review` share."""
+
+    witnesses: Annotated[
+        str | None,
+        typer.Option(
+            help="Who judges: of ramp, leaky, svc, logistic, forest, extra-trees, boosting; "
+            "a kernel machine and a forest if not given."
+        ),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", help="Column of groups whose rows must not judge each other."),
+    ] = None
+    keep: Annotated[
+        str | None, typer.Option("--keep", help="Columns to show, not to learn from: id,name.")
+    ] = None
+    ignore: Annotated[str | None, typer.Option("--ignore", help="Columns to leave out: a,b.")] = (
+        None
+    )
+    categorical: Categorical = None
+    decimal: DecimalMark = "."
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,37 +73,28 @@ class Labelled:
 
 
 def read_labelled(
-    path: Path,
-    target: str,
-    *,
-    keep: str | None,
-    ignore: str | None,
-    groups: str | None,
-    categorical: str | None,
-    decimal: str,
-    key: str | None = None,
+    path: Path, target: str, options: JudgingOptions, key: str | None = None
 ) -> Labelled:
     """Read a table whose labels are to be judged."""
     import numpy as np
 
     from buttress.tables import Table, read_table
-    from buttress.tables.table import as_text, is_missing
+    from buttress.tables.table import as_text, is_missing, objects
 
-    table = read_table(path, target=target, text=names(categorical), decimal=decimal)
-    asked = {"--target": [target], "--keep": names(keep), "--ignore": names(ignore)}
+    groups, decimal = options.groups, options.decimal
+    keep, ignore, categorical = map(names, (options.keep, options.ignore, options.categorical))
+    table = read_table(path, target=target, text=categorical, decimal=decimal)
+    asked = {"--target": [target], "--keep": keep, "--ignore": ignore}
     asked["--groups"] = [] if groups is None else [groups]
     asked["--key"] = [] if key is None else [key]
     for option, columns in asked.items():
         for name in columns:
-            if name not in table.columns:
-                hint = did_you_mean(name, table.names)
-                raise typer.BadParameter(f"{path}: there is no column {name!r} ({option}){hint}")
+            refuse_absent(path, name, table.names, option)
             if name == target and option != "--target":
                 raise typer.BadParameter(f"{option} {name}: that is the target")
-    labels = np.empty(len(table), dtype=object)
-    labels[:] = [None if label is None else str(label) for label in table[target]]
-    table_shown = table.without(target, *names(ignore))
-    apart = {*names(keep), groups, key}
+    labels = objects([None if label is None else str(label) for label in table[target]])
+    table_shown = table.without(target, *ignore)
+    apart = {*keep, groups, key}
     features = [
         name
         for name in table_shown.names
@@ -98,44 +102,32 @@ def read_labelled(
     ]
     if not features:
         raise typer.BadParameter(f"{path}: there is no column left to learn from")
-    learned = Table({name: table[name] for name in features if name not in names(categorical)})
+    learned = Table({name: table[name] for name in features if name not in categorical})
     refuse_decimal_commas(path, learned, decimal)
     warn_of_many_texts(path, learned)
-    found = None if groups is None else as_text(table[groups])
-    if found is not None:
-        found = np.array(["" if value is None else value for value in found])
+    group_of = None
+    if groups is not None:
+        group_of = np.array(["" if each is None else each for each in as_text(table[groups])])
     _check_classes(path, target, labels)
-    return Labelled(table_shown, labels, features, found)
+    return Labelled(table_shown, labels, features, group_of)
 
 
 def _check_classes(path: Path, target: str, labels: NDArray[Any]) -> None:
-    counts: dict[str, int] = {}
-    for label in labels:
-        if label is not None:
-            counts[label] = counts.get(label, 0) + 1
-    if len(counts) < 2:
+    n_classes = len(set(labels) - {None})
+    if n_classes < 2:
         raise typer.BadParameter(f"{path}: the target {target!r} has one value only")
-    if len(counts) > 20 and len(counts) > len(labels) / 5:
-        raise typer.BadParameter(
-            f"{path}: the target {target!r} has {len(counts)} different values in {len(labels)} "
-            "rows: these are no classes"
-        )
+    refuse_many_classes(f"{path}: the target {target!r}", n_classes, len(labels))
 
 
 def make_judge(
-    read: Labelled,
-    *,
-    witnesses: str | None,
-    fdr: float = 0.1,
-    strategy: str = "errors",
-    seed: int = 0,
-    jobs: int = -1,
+    read: Labelled, options: JudgingOptions, *, fdr: float = 0.1, strategy: str = "errors"
 ) -> AuditJudge:
     """The judge of a table's labels."""
     from buttress.review.judges import WITNESSES, AuditJudge, as_numbers
     from buttress.tables import Table
 
-    for name in names(witnesses):
+    witnesses = names(options.witnesses)
+    for name in witnesses:
         if name not in WITNESSES:
             hint = did_you_mean(name, WITNESSES)
             raise typer.BadParameter(
@@ -145,10 +137,10 @@ def make_judge(
         raise typer.BadParameter(f"--fdr {fdr} is not accepted: a number between 0 and 1")
     return AuditJudge(
         as_numbers(Table({name: read.table[name] for name in read.features})),
-        names(witnesses),
+        witnesses,
         read.groups,
         fdr=fdr,
         strategy=strategy,
-        seed=seed,
-        n_jobs=None if jobs == 1 else jobs,
+        seed=options.seed,
+        n_jobs=None if options.jobs == 1 else options.jobs,
     )

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
 from buttress.cli._inputs import names
 
-
-class Model(StrEnum):
-    """What ``--model`` accepts."""
-
-    auto = "auto"
-    leaky = "leaky"
-    ramp = "ramp"
-    reject = "reject"
-    uncertainty = "uncertainty"
-    online = "online"
-
-
-class Metric(StrEnum):
-    """What ``--metric`` accepts."""
-
-    accuracy = "accuracy"
-    balanced_accuracy = "balanced-accuracy"
-    f1 = "f1"
-    average_precision = "average-precision"
-    cost = "cost"
-
-
-class Approximation(StrEnum):
-    """What ``--approximation`` accepts."""
-
-    auto = "auto"
-    nystroem = "nystroem"
-    fourier = "fourier"
+# What ``--model``, ``--metric`` and ``--approximation`` accept.
+Model = Literal["auto", "leaky", "ramp", "reject", "uncertainty", "online"]
+Metric = Literal["accuracy", "balanced-accuracy", "f1", "average-precision", "cost"]
+Approximation = Literal["auto", "nystroem", "fourier"]
 
 
 def seconds_of(text: str) -> float:
@@ -48,8 +23,8 @@ def seconds_of(text: str) -> float:
     >>> seconds_of("90"), seconds_of("2m"), seconds_of("1.5h")
     (90.0, 120.0, 5400.0)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?\s*", text)
-    seconds = float(found[1]) * {"m": 60, "h": 3600}.get((found[2] or "s")[0], 1) if found else 0
+    said = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?\s*", text)
+    seconds = float(said[1]) * {"m": 60, "h": 3600}.get((said[2] or "s")[0], 1) if said else 0
     if not 1 <= seconds <= 7 * 24 * 3600:
         raise typer.BadParameter(f"--time {text}: expected at least a second, as 60s, 5m or 1h")
     return seconds
@@ -64,8 +39,8 @@ def measure_of(metric: Metric | None, d: float | None, abstains: bool = False) -
     from buttress.model_selection import Measure
 
     if metric is None:
-        metric = Metric.accuracy if d is None and not abstains else Metric.cost
-    return Measure(metric.value, d=0.2 if d is None else d)
+        metric = "accuracy" if d is None and not abstains else "cost"
+    return Measure(metric, d=0.2 if d is None else d)
 
 
 def check_cost(d: float | None) -> None:
@@ -82,7 +57,7 @@ def check_coverage(target_coverage: float | None, model: Model) -> None:
         raise typer.BadParameter(
             f"--target-coverage {target_coverage:g} is out of range: a share in (0, 1]"
         )
-    if model is not Model.reject:
+    if model != "reject":
         raise typer.BadParameter(
             "--target-coverage is for the model that abstains: add --model reject"
         )
@@ -97,9 +72,9 @@ def class_weights_of(text: str | None, labels: Any) -> Any:
     import numpy as np
 
     known = {str(label): label for label in np.unique(labels).tolist()}
-    found: dict[Any, float] = {}
-    for part in names(text) or [""]:
-        label, mark, weight = part.rpartition("=")
+    weights: dict[Any, float] = {}
+    for entry in names(text) or [""]:
+        label, mark, weight = entry.rpartition("=")
         try:
             value = float(weight)
         except ValueError:
@@ -114,5 +89,5 @@ def class_weights_of(text: str | None, labels: Any) -> Any:
                 f"--class-weight {text}: there is no class {label.strip()!r}; there are "
                 f"{', '.join(map(repr, list(known)[:10]))}"
             )
-        found[known[label.strip()]] = value
-    return {label: found.get(label, 1.0) for label in known.values()}
+        weights[known[label.strip()]] = value
+    return {label: weights.get(label, 1.0) for label in known.values()}

@@ -7,8 +7,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,41 +14,12 @@ import typer
 
 from buttress._files import is_device
 from buttress.classifiers.online import learner_names
-from buttress.cli._compiled import compile_learner
 from buttress.cli._console import CommandError, Output, limit_threads
-from buttress.cli._inputs import (
-    Decimal,
-    as_table_model,
-    existing_file,
-    guard_files,
-    load_model,
-    names,
-)
+from buttress.cli._inputs import as_table_model, existing_file, guard_files, load_model, names
 
 if TYPE_CHECKING:
+    from buttress.cli.stream import StreamOptions
     from buttress.tables.stream import StreamPlan, StreamRun
-
-
-class Kind(StrEnum):
-    """What ``--format`` accepts."""
-
-    csv = "csv"
-    jsonl = "jsonl"
-
-
-class Policy(StrEnum):
-    """What ``--budget-policy`` accepts."""
-
-    merge = "merge"
-    project = "project"
-    forget = "forget"
-    forget_oldest = "forget_oldest"
-
-
-class Drift(StrEnum):
-    """What ``--drift`` accepts."""
-
-    page_hinkley = "page-hinkley"
 
 
 # Options that only some learners have, by the name of the estimator's parameter.
@@ -69,75 +38,16 @@ _FIXED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """The options of the command, by their names."""
-
-    context: typer.Context
-    data: Path | None
-    target: str | None
-    classes: str | None
-    features: str | None
-    kind: Kind | None
-    decimal: Decimal
-    model: str
-    start_from: Path | None
-    s: float | None
-    alpha: float | None
-    eta: float | None
-    tau: float | None
-    kernel: str
-    gamma: str
-    budget: int | None
-    budget_policy: Policy
-    drift: Drift | None
-    d: float | None
-    target_coverage: float | None
-    target_risk: float | None
-    block_size: int
-    warm_up: int
-    scale: bool
-    key: str | None
-    label_stream: Path | None
-    max_pending: int
-    out: Path | None
-    rejects: Path | None
-    checkpoint: Path | None
-    every: int
-    resume: bool
-    json: bool
-    quiet: bool
-    seed: int
-    jobs: int
-
-    @property
-    def source(self) -> Path | None:
-        """The file of rows; None for standard input."""
-        return None if self.data is None or str(self.data) == "-" else self.data
-
-    def parameters(self) -> dict[str, Any]:
-        """The learner's parameters."""
-        wanted = ("s", "alpha", "eta", "tau", "d", "target_coverage", "target_risk")
-        given = {name: getattr(self, name) for name in wanted if getattr(self, name) is not None}
-        return given | {
-            "kernel": self.kernel,
-            "gamma": _width(self.gamma),
-            "budget": self.budget,
-            "budget_policy": str(self.budget_policy),
-            "drift": None if self.drift is None else str(self.drift),
-            "block_size": self.block_size,
-        }
-
-
 def run_stream(options: StreamOptions) -> None:
     """Check everything that can be checked, then answer and learn."""
-    say = Output(options.json, options.quiet)
+    say = options.output()
     _check_model(options.model)
     _check_files(options)
     source, start = options.source, options.start_from
+    from buttress.model_selection.preparing import job_of_learner
     from buttress.tables.stream import Columns, LineReader, Lines, RowParser, StreamRun, guess_kind
 
-    form = guess_kind(source, None if options.kind is None else str(options.kind))
+    form = guess_kind(source, options.kind)
     target = options.target
     columns = Columns(None if options.features is None else names(options.features))
     encoder = None
@@ -149,10 +59,10 @@ def run_stream(options: StreamOptions) -> None:
         target = wanted if target is None else target
     target = "label" if target is None else target
     with limit_threads(options.jobs), _opened(source) as file:
-        compile_learner(learner, say)
+        say.compile([job_of_learner(learner)])
         work = StreamRun(
             learner=learner,
-            parser=RowParser(form, target, options.key, columns, str(options.decimal)),
+            parser=RowParser(form, target, options.key, columns, options.decimal),
             reader=LineReader(file, str(source or "the input"), seekable=source is not None),
             out=Lines(options.out),
             rejects=Lines(options.rejects),
@@ -239,17 +149,6 @@ def _refuse_fixed(options: StreamOptions) -> None:
         source = options.context.get_parameter_source(name)
         if str(getattr(source, "name", "")) == "COMMANDLINE":
             raise typer.BadParameter(f"{option} does not go with --from: the model has its own")
-
-
-def _width(gamma: str) -> str | float:
-    if gamma in ("scale", "auto", "median"):
-        return gamma
-    try:
-        return float(gamma)
-    except ValueError:
-        raise typer.BadParameter(
-            f"--gamma {gamma} is not accepted: a number, scale, auto or median"
-        ) from None
 
 
 def _learner(options: StreamOptions) -> Any:

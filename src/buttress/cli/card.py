@@ -10,13 +10,13 @@ import typer
 from buttress._words import did_you_mean
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import (
-    Decimal,
     DecimalMark,
     as_table_model,
     fingerprint,
     guard_files,
     load_model,
     names,
+    refuse_absent,
     refuse_decimal_commas,
 )
 
@@ -45,7 +45,7 @@ def card(
     audit: Annotated[
         bool, typer.Option("--audit", help="Look for wrong labels in the data, too.")
     ] = False,
-    decimal: DecimalMark = Decimal.point,
+    decimal: DecimalMark = ".",
     out: Annotated[Path, typer.Option("--out", "-o", help="Markdown file to write.")] = Path(
         "model-card.md"
     ),
@@ -74,7 +74,7 @@ def card(
         if data is not None:
             wrapped = as_table_model(fitted)
             label = wrapped.target if target is None else target
-            table = _read(wrapped, data, label, str(decimal))
+            table = _read(wrapped, data, label, decimal)
             answered = _answers(wrapped, table, label, names(groups), data)
             if audit:
                 noise = _audited(wrapped, table, label, seed)
@@ -105,9 +105,7 @@ def _read(model: Any, path: Path, target: str | None, decimal: str) -> Table:
     if target is None:
         raise typer.BadParameter("the model does not know the column of labels: name it, --target")
     present = column_names(path, decimal=decimal)
-    if target not in present:
-        hint = did_you_mean(target, present)
-        raise typer.BadParameter(f"{path}: there is no column {target!r} (--target){hint}")
+    refuse_absent(path, target, present, "--target")
     encoder = model.encoder_
     text = [name for name in present if name in encoder.categories_]
     table = read_table(path, target=target, text=text, decimal=decimal)
@@ -124,9 +122,7 @@ def _answers(model: Any, table: Table, target: str, groups: list[str], data: Pat
     from buttress.tables.table import as_text, lacking
 
     for name in groups:
-        if name not in table.columns:
-            hint = did_you_mean(name, table.names)
-            raise typer.BadParameter(f"{data}: there is no column {name!r} (--groups){hint}")
+        refuse_absent(data, name, table.names, "--groups")
     features = table.without(target)
     unknown = [name for name in features.names if name not in model.feature_names_in_]
     features = features.without(*unknown)

@@ -7,15 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from buttress._words import did_you_mean
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed
 from buttress.cli._inputs import (
-    Decimal,
     DecimalMark,
     Missing,
     existing_file,
     guard_files,
     read_data,
+    refuse_absent,
 )
 from buttress.cli._options import MissingValues
 
@@ -32,8 +31,8 @@ def convert(
     scale: Annotated[
         bool, typer.Option("--scale", help="Bring numeric columns to mean 0 and variance 1.")
     ] = False,
-    missing: MissingValues = Missing.error,
-    decimal: DecimalMark = Decimal.point,
+    missing: MissingValues = "error",
+    decimal: DecimalMark = ".",
     json: Json = False,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -58,19 +57,18 @@ def convert(
 
     say = Output(json, quiet)
     label = LABEL if target is None and is_libsvm(source) else target
-    present = column_names(source, decimal=str(decimal))
-    if label is not None and label not in present:
-        hint = did_you_mean(label, present)
-        raise typer.BadParameter(f"{source}: there is no column {label!r} (--target){hint}")
+    present = column_names(source, decimal=decimal)
+    if label is not None:
+        refuse_absent(source, label, present, "--target")
     if is_libsvm(out):
         if label is None:
             raise typer.BadParameter("a LIBSVM file needs labels: name their column with --target")
-        rows, names = _to_libsvm(source, out, label, str(decimal), missing, scale)
+        rows, names = _to_libsvm(source, out, label, decimal, missing, scale)
     elif out.suffix.lower() == ".csv":
-        if scale or missing is not Missing.error:
+        if scale or missing != "error":
             raise typer.BadParameter("--scale and --missing go with a LIBSVM file: CSV keeps cells")
         names = [name for name in present if name != label]
-        rows = _to_csv(source, out, [*([] if label is None else [label]), *names], str(decimal))
+        rows = _to_csv(source, out, [*([] if label is None else [label]), *names], decimal)
     else:
         raise typer.BadParameter(f"{out}: expected a name that ends in .svm, .libsvm or .csv")
     say.say(f"wrote {out}: {rows} rows, {len(names)} columns")
@@ -90,7 +88,7 @@ def _to_libsvm(
         raise typer.BadParameter(
             f"{source}: two labels of {label!r} differ in blanks only, which LIBSVM cannot hold"
         )
-    encoder = TableEncoder(standardize=scale, missing=str(missing))
+    encoder = TableEncoder(standardize=scale, missing=missing)
     X = encoder.fit_transform(read.table)
     write_libsvm(out, X, [words[str(each)] for each in read.labels.tolist()])
     return len(read.labels), [str(name) for name in encoder.get_feature_names_out()]

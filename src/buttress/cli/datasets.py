@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,7 +33,7 @@ def list_command(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--group") from error
     output = Output(json, quiet)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in names:
         record = find_record(name)
         rows.append(
@@ -49,14 +49,7 @@ def list_command(
     output.table(
         ["name", "rows", "features", "positives", "used by", "here"],
         [
-            [
-                row["name"],
-                row["rows"],
-                row["features"],
-                row["positives"],
-                ", ".join(find_record(str(row["name"])).groups),
-                "yes" if row["here"] else "no",
-            ]
+            [*list(row.values())[:4], ", ".join(row["groups"]), "yes" if row["here"] else "no"]
             for row in rows
         ],
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._compiled import compile_noise_aware
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import guard_files
 
@@ -48,10 +47,11 @@ def demo(
     with limit_threads(jobs):
         from buttress._compilation import watching
         from buttress._progress import progress
+        from buttress.model_selection.preparing import job_of_noise_aware
         from buttress.report import demonstration, write_report
 
         seeds = range(seed, seed + repeats)
-        compile_noise_aware(say)
+        say.compile([job_of_noise_aware()])
         with (
             watching(None if say.talks else False) as watch,
             progress("fitting", repeats, say.verbose) as advance,
@@ -59,7 +59,7 @@ def demo(
             shown = demonstration.run_demonstration(seeds, jobs, advance)
         if watch.summary():
             say.note(watch.summary())
-        suspects, flagged, found = demonstration.wrong_labels(shown)
+        suspects, flagged, counts = demonstration.wrong_labels(shown)
         split = shown.splits[0]
         say.say(
             f"Wisconsin breast cancer, {repeats} random halves: {len(split.y_train)} training "
@@ -85,7 +85,7 @@ def demo(
             "d": demonstration.D,
             "repeats": repeats,
             "models": [summary(shown, kind) for kind in shown.judged],
-            "suspects": found,
+            "suspects": counts,
             "report": str(out),
             "seconds": seconds,
         }

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
 from buttress.cli._inputs import guard_files, load_model
 
+# What ``--format`` accepts.
+Form = Literal["onnx", "json"]
+
 app = typer.Typer(rich_markup_mode="markdown")
-
-
-class Format(StrEnum):
-    """Kinds of files that `export` writes."""
-
-    onnx = "onnx"
-    json = "json"
 
 
 @app.command()
@@ -29,8 +24,8 @@ def export(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write.")] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="JSON is for readers without any library.")
-    ] = Format.onnx,
+        Form, typer.Option("--format", help="JSON is for readers without any library.")
+    ] = "onnx",
     double: Annotated[
         bool, typer.Option("--double", help="ONNX takes float64 input; float32 if not given.")
     ] = False,
@@ -53,19 +48,17 @@ def export(
     say = Output(json, quiet)
     with limit_threads(jobs):
         fitted, _ = load_model(model)
-        said = (
-            _write_json(fitted, path) if form is Format.json else _write_onnx(fitted, path, double)
-        )
+        said = _write_json(fitted, path) if form == "json" else _write_onnx(fitted, path, double)
     size = path.stat().st_size
     names = "; ".join(f"{name} {', '.join(values)}" for name, values in said.items())
     say.say(f"wrote {path}: {size} bytes, {names}")
     say.result({str(form): str(path), "bytes": size} | said)
 
 
-def _chosen_file(onnx: Path | None, out: Path | None, form: Format, double: bool) -> Path:
+def _chosen_file(onnx: Path | None, out: Path | None, form: Form, double: bool) -> Path:
     if (onnx is None) == (out is None):
         raise typer.BadParameter("give the file to write once: --out FILE, or --onnx FILE.")
-    if form is Format.json and (onnx is not None or double):
+    if form == "json" and (onnx is not None or double):
         raise typer.BadParameter("--format json goes with --out, and not with --onnx or --double.")
     path = onnx if onnx is not None else out
     assert path is not None
@@ -86,6 +79,6 @@ def _write_json(model: object, path: Path) -> dict[str, list[str]]:
     from buttress.persistence import to_json
 
     program = to_json(model, path)
-    parts = ["decision", "probabilities"]
-    known = [name for name in parts if program["answer"].get(name) is not None]
+    numbers = ("decision", "probabilities")
+    known = [name for name in numbers if program["answer"].get(name) is not None]
     return {"inputs": program["columns"] or ["X"], "outputs": ["label", *known]}

@@ -16,7 +16,6 @@ import typer
 
 from buttress.cli._console import STDOUT, Jobs, Output, Quiet, Seed, limit_threads, plain
 from buttress.cli._inputs import (
-    Decimal,
     DecimalMark,
     as_table_model,
     existing_file,
@@ -53,7 +52,7 @@ def predict(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Take new categories as none of the known ones.")
     ] = False,
-    decimal: DecimalMark = Decimal.point,
+    decimal: DecimalMark = ".",
     block_rows: Annotated[
         int, typer.Option("--block-rows", min=1, help="Rows in memory at a time.")
     ] = 10_000,
@@ -85,9 +84,9 @@ def predict(
         answers = FilePrediction(
             fitted,
             data,
-            keep=_kept(keep, fitted),
+            keep=_kept(keep),
             lenient=lenient,
-            decimal=str(decimal),
+            decimal=decimal,
             block_rows=block_rows,
         )
         ignored = [name for name in answers.extra if name not in answers.keep]
@@ -129,7 +128,7 @@ def _check_word(model: Any, abstain: str) -> None:
         )
 
 
-def _kept(keep: str | None, model: Any) -> list[str]:
+def _kept(keep: str | None) -> list[str]:
     kept = names(keep)
     doubled = sorted({name for name in kept if kept.count(name) > 1})
     taken = [name for name in kept if name in ("label", "margin", "probability")]

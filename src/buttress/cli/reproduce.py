@@ -111,18 +111,18 @@ def _matching(name: str, words: str) -> tuple[str, ...]:
     from buttress.experiments import get_experiment
 
     wanted = words.replace(",", " ").lower().split()
-    found = [
+    matching = [
         cell
         for cell in get_experiment(name).cells
         if all(word in _words_of(cell) for word in wanted)
     ]
-    if not found:
+    if not matching:
         example = ", ".join(get_experiment(name).cells[0].labels.values())
         raise typer.BadParameter(
             f"no cell of {name} has the words {words!r}; one that is there: {example!r}",
             param_hint="--cell",
         )
-    return tuple(cell.id for cell in found)
+    return tuple(cell.id for cell in matching)
 
 
 def _words_of(cell: Any) -> set[str]:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import webbrowser
 from contextlib import closing
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from buttress._files import note_written
-from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Decimal, DecimalMark, existing_file, guard_files
-from buttress.cli._labelled import (
-    Categorical,
-    Groups,
-    Ignore,
-    Keep,
-    Labelled,
-    Witnesses,
-    make_judge,
-    read_labelled,
-)
+from buttress.cli._console import Output, limit_threads
+from buttress.cli._inputs import existing_file, fingerprint, guard_files
+from buttress.cli._labelled import JudgingOptions, Labelled, make_judge, read_labelled
+from buttress.cli._options import DataFile, Target, command
 from buttress.cli._web import Files, Host, Port, TokenFile, check_files, check_listening
 
 if TYPE_CHECKING:
@@ -34,52 +24,49 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode="markdown")
 
 
-class Order(StrEnum):
-    """What ``--order`` accepts."""
+@dataclass(frozen=True)
+class ReviewOptions(JudgingOptions):
+    """The options of the command, by their names."""
 
-    errors = "errors"
-    value = "value"
+    data: DataFile
+    target: Target
+    store: Annotated[
+        Path | None, typer.Option(help="Where decisions are kept; DATA.review.sqlite.")
+    ] = None
+    export: Annotated[
+        Path | None, typer.Option(help="Write the corrections made so far to this file, and end.")
+    ] = None
+    key: Annotated[
+        str | None, typer.Option(help="Column that identifies a row; else its number.")
+    ] = None
+    files: Files = None
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Rows to review; else all worth a look.")
+    ] = None
+    order: Annotated[
+        Literal["errors", "value"],
+        typer.Option(help="First the surest errors, or those that matter most."),
+    ] = "errors"
+    every: Annotated[
+        int, typer.Option(min=1, help="Decisions between two refits of the models.")
+    ] = 20
+    overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")
+    ] = 0.1
+    _: KW_ONLY
+    host: Host = "127.0.0.1"
+    port: Port = 8010
+    token_file: TokenFile = None
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True
+
+    @property
+    def kept_in(self) -> Path:
+        """The file of decisions."""
+        return self.store or self.data.with_name(self.data.name + ".review.sqlite")
 
 
-Store = Annotated[Path | None, typer.Option(help="Where decisions are kept; DATA.review.sqlite.")]
-Export = Annotated[
-    Path | None, typer.Option(help="Write the corrections made so far to this file, and end.")
-]
-Key = Annotated[str | None, typer.Option(help="Column that identifies a row; else its number.")]
-Top = Annotated[int | None, typer.Option(min=1, help="Rows to review; else all worth a look.")]
-OrderBy = Annotated[Order, typer.Option(help="First the surest errors, or those that matter most.")]
-Every = Annotated[int, typer.Option(min=1, help="Decisions between two refits of the models.")]
-Overlap = Annotated[float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")]
-Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
-
-
-@app.command()
-def review(
-    data: Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")],
-    store: Store = None,
-    export: Export = None,
-    key: Key = None,
-    files: Files = None,
-    top: Top = None,
-    order: OrderBy = Order.errors,
-    every: Every = 20,
-    overlap: Overlap = 0.1,
-    witnesses: Witnesses = None,
-    groups: Groups = None,
-    keep: Keep = None,
-    ignore: Ignore = None,
-    categorical: Categorical = None,
-    decimal: DecimalMark = Decimal.point,
-    host: Host = "127.0.0.1",
-    port: Port = 8010,
-    token_file: TokenFile = None,
-    browser: Browser = True,
-    json: Json = False,
-    quiet: Quiet = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-) -> None:
+@command(app, ReviewOptions)
+def review(options: ReviewOptions) -> None:
     """Review the labels of a file on a local page, the most suspicious first.
 
     Every decision is on disk before the page says so; start the command again to continue.
@@ -92,97 +79,69 @@ def review(
 
     - `buttress review patients.csv --target diagnosis --export corrections.csv`
     """
-    say = Output(json, quiet)
-    kept_in = store or data.with_name(data.name + ".review.sqlite")
-    guard_files([data, token_file, files], {"--store": kept_in, "--export": export})
-    check_files(files)
-    if export is not None:
-        _export(existing_file(kept_in, "review"), export, say, data, target)
+    say, data, kept_in = options.output(), options.data, options.kept_in
+    guard_files(
+        [data, options.token_file, options.files],
+        {"--store": kept_in, "--export": options.export},
+    )
+    check_files(options.files)
+    if options.export is not None:
+        _export(existing_file(kept_in, "review"), options.export, say, data, options.target)
         return
-    token = check_listening(host, token_file)
+    token = check_listening(options.host, options.token_file)
     from buttress.review.page import review_app
     from buttress.serve.running import run_server
 
-    with limit_threads(jobs):
-        read = read_labelled(
-            data,
-            target,
-            keep=keep,
-            key=key,
-            ignore=ignore,
-            groups=groups,
-            categorical=categorical,
-            decimal=decimal,
-        )
-        judge = make_judge(read, witnesses=witnesses, strategy=order, seed=seed, jobs=jobs)
+    with limit_threads(options.jobs):
+        read = read_labelled(data, options.target, options, options.key)
+        judge = make_judge(read, options, strategy=options.order)
         say.say(
             f"judging {len(read.labels)} labels of {data}, or taking up the review in {kept_in}"
         )
         note_written(kept_in)
-        asked = _Review(data, target, kept_in, key, every, top, overlap, files)
-        room = _make_room(asked, read, judge)
+        room = _make_room(options, read, judge)
 
         def tell(address: str) -> None:
             say.say(f"review on {address}/ (Ctrl-C ends it; nothing is lost)")
             say.result({"address": f"{address}/", "store": str(kept_in), "rows": len(read.labels)})
-            if browser and not json and not quiet:
+            if options.browser and say.talks:
                 webbrowser.open(f"{address}/")
 
         with closing(room):
-            run_server(review_app(room, token), host, port, started=tell)
+            run_server(review_app(room, token), options.host, options.port, started=tell)
 
 
-@dataclass(frozen=True)
-class _Review:
-    """What a review is of, and how it goes; the options by their names."""
-
-    data: Path
-    target: str
-    store: Path
-    key: str | None
-    every: int
-    top: int | None
-    overlap: float
-    files: Path | None
-
-
-def _make_room(asked: _Review, read: Labelled, judge: AuditJudge) -> SuspectRoom:
+def _make_room(options: ReviewOptions, read: Labelled, judge: AuditJudge) -> SuspectRoom:
     from buttress.review.corrections import ROW_NUMBER
     from buttress.review.evidence import shown
     from buttress.review.room import SuspectRoom
     from buttress.review.store import ReviewStore
 
-    key, data = asked.key, asked.data
+    key, data = options.key, options.data
     keys = None if key is None else [shown(value) for value in read.table[key]]
     if keys is not None and len(set(keys)) < len(keys):
         raise typer.BadParameter(f"--key {key}: two rows have the same value")
-    store = ReviewStore(asked.store, overlap=asked.overlap)
+    store = ReviewStore(options.kept_in, overlap=options.overlap)
     try:
-        store.remember("data", _fingerprint(data))
-        store.remember("target", asked.target)
+        store.remember("data", fingerprint(data)[:16])
+        store.remember("target", options.target)
         store.remember("key", key or ROW_NUMBER)
         return SuspectRoom(
             store,
             read.table,
             read.labels,
             judge,
-            title=f"{data.name} – {asked.target}",
+            title=f"{data.name} – {options.target}",
             features=read.features,
             keys=keys,
             key_column=key or ROW_NUMBER,
-            every=asked.every,
-            top=asked.top,
-            files=asked.files,
+            every=options.every,
+            top=options.top,
+            files=options.files,
         )
     except BaseException:
         store.close()  # or its journals would stay beside it
         raise
-
-
-def _fingerprint(data: Path) -> str:
-    """Tells one version of a file from another."""
-    with data.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _export(kept_in: Path, out: Path, say: Output, data: Path, target: str) -> None:
@@ -192,7 +151,7 @@ def _export(kept_in: Path, out: Path, say: Output, data: Path, target: str) -> N
     from buttress.review.store import ReviewStore
 
     store = ReviewStore(kept_in)
-    store.remember("data", _fingerprint(data))
+    store.remember("data", fingerprint(data)[:16])
     store.remember("target", target)
     made = corrections_of(store, store.known("key"))
     write_corrections(out, made)

@@ -2,130 +2,143 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from buttress.classifiers.online import learner_names
-from buttress.cli._console import Jobs, Json, Quiet, Seed
-from buttress.cli._inputs import Decimal, DecimalMark
-from buttress.cli._stream_job import Drift, Kind, Policy, StreamOptions, run_stream
+from buttress.cli._inputs import DecimalMark
+from buttress.cli._options import CommonOptions, command
 
 app = typer.Typer(rich_markup_mode="markdown")
 
-DataFile = Annotated[
-    Path | None, typer.Argument(help="CSV or JSON lines; standard input if not given or -.")
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="Name of the label; 'label', or that of --from."),
-]
-Classes = Annotated[
-    str | None,
-    typer.Option(help="All labels that can come: a,b. Else those of the warm-up rows."),
-]
-Features = Annotated[
-    str | None, typer.Option(help="Names of the features: a,b. Else all other columns.")
-]
-Format = Annotated[
-    Kind | None, typer.Option("--format", help="Of the input; else by the file's name.")
-]
-LearnerName = Annotated[str, typer.Option(help=f"The learner: {', '.join(learner_names())}.")]
-StartFrom = Annotated[
-    Path | None,
-    typer.Option("--from", help="Go on with a model of 'fit --model online', or a checkpoint."),
-]
-RampMargin = Annotated[float | None, typer.Option("--s", help="pa-ramp: margin of the refusal.")]
-Penalty = Annotated[float | None, typer.Option(help="pegasos, norma: the penalty.")]
-StepLength = Annotated[float | None, typer.Option(help="norma: length of a step.")]
-SmallestCoefficient = Annotated[float | None, typer.Option(help="norma: smallest coefficient.")]
-KernelName = Annotated[str, typer.Option(help="Name of the kernel.")]
-Width = Annotated[
-    str, typer.Option(help="Its width: a number, or scale, auto, median of the warm-up rows.")
-]
-Budget = Annotated[
-    int | None, typer.Option(min=1, help="Support vectors at most; unbounded if not given.")
-]
-BudgetPolicy = Annotated[Policy, typer.Option(help="What happens to one too many.")]
-DriftTest = Annotated[
-    Drift | None, typer.Option(help="Watch for drift and replace the model when it helps.")
-]
+
 Cost = Annotated[
     float | None, typer.Option("--d", help="Cost of no answer: refuse where errors cost more.")
 ]
-TargetCoverage = Annotated[
-    float | None, typer.Option(help="Share of the rows to answer in the long run.")
-]
-TargetRisk = Annotated[float | None, typer.Option(help="Error among the answers in the long run.")]
-BlockSize = Annotated[
-    int, typer.Option(min=1, help="Rows read before they are answered; 1 answers at once.")
-]
-WarmUp = Annotated[
-    int, typer.Option(min=1, help="First rows that fix scale and width; answered after that.")
-]
-Scale = Annotated[bool, typer.Option(help="Standardise by the warm-up rows, then never again.")]
-Key = Annotated[
-    str | None, typer.Option(help="Field that identifies a row, repeated in the output.")
-]
-LabelFile = Annotated[
-    Path | None, typer.Option(help="Labels that come later, with the key of their row.")
-]
-MaxPending = Annotated[
-    int, typer.Option(min=1, help="Rows that wait for a label at most; the oldest go.")
-]
-OutFile = Annotated[
-    Path | None, typer.Option("--out", "--output", "-o", help="One line per row; else stdout.")
-]
-RejectsFile = Annotated[
-    Path | None, typer.Option(help="Malformed lines go here, with number and reason.")
-]
-CheckpointFile = Annotated[Path | None, typer.Option(help="File to save the state in.")]
-Every = Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue from the checkpoint if it exists.")
-]
 
 
-@app.command()
-def stream(
-    context: typer.Context,
-    data: DataFile = None,
-    target: Target = None,
-    classes: Classes = None,
-    features: Features = None,
-    kind: Format = None,
-    decimal: DecimalMark = Decimal.point,
-    model: LearnerName = "pa-ramp",
-    start_from: StartFrom = None,
-    s: RampMargin = None,
-    alpha: Penalty = None,
-    eta: StepLength = None,
-    tau: SmallestCoefficient = None,
-    kernel: KernelName = "rbf",
-    gamma: Width = "scale",
-    budget: Budget = None,
-    budget_policy: BudgetPolicy = Policy.merge,
-    drift: DriftTest = None,
-    d: Cost = None,
-    target_coverage: TargetCoverage = None,
-    target_risk: TargetRisk = None,
-    block_size: BlockSize = 64,
-    warm_up: WarmUp = 256,
-    scale: Scale = True,
-    key: Key = None,
-    label_stream: LabelFile = None,
-    max_pending: MaxPending = 100_000,
-    out: OutFile = None,
-    rejects: RejectsFile = None,
-    checkpoint: CheckpointFile = None,
-    every: Every = 10_000,
-    resume: Resume = False,
-    json: Json = False,
-    quiet: Quiet = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-) -> None:
+@dataclass(frozen=True)
+class StreamOptions(CommonOptions):
+    """The options of the command, by their names."""
+
+    context: typer.Context
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV or JSON lines; standard input if not given or -.")
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="Name of the label; 'label', or that of --from."),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(help="All labels that can come: a,b. Else those of the warm-up rows."),
+    ] = None
+    features: Annotated[
+        str | None, typer.Option(help="Names of the features: a,b. Else all other columns.")
+    ] = None
+    kind: Annotated[
+        Literal["csv", "jsonl"] | None,
+        typer.Option("--format", help="Of the input; else by the file's name."),
+    ] = None
+    decimal: DecimalMark = "."
+    model: Annotated[str, typer.Option(help=f"The learner: {', '.join(learner_names())}.")] = (
+        "pa-ramp"
+    )
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="Go on with a model of 'fit --model online', or a checkpoint."),
+    ] = None
+    s: Annotated[float | None, typer.Option("--s", help="pa-ramp: margin of the refusal.")] = None
+    alpha: Annotated[float | None, typer.Option(help="pegasos, norma: the penalty.")] = None
+    eta: Annotated[float | None, typer.Option(help="norma: length of a step.")] = None
+    tau: Annotated[float | None, typer.Option(help="norma: smallest coefficient.")] = None
+    kernel: Annotated[str, typer.Option(help="Name of the kernel.")] = "rbf"
+    gamma: Annotated[
+        str, typer.Option(help="Its width: a number, or scale, auto, median of the warm-up rows.")
+    ] = "scale"
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Support vectors at most; unbounded if not given.")
+    ] = None
+    budget_policy: Annotated[
+        Literal["merge", "project", "forget", "forget_oldest"],
+        typer.Option(help="What happens to one too many."),
+    ] = "merge"
+    drift: Annotated[
+        Literal["page-hinkley"] | None,
+        typer.Option(help="Watch for drift and replace the model when it helps."),
+    ] = None
+    d: Cost = None
+    target_coverage: Annotated[
+        float | None, typer.Option(help="Share of the rows to answer in the long run.")
+    ] = None
+    target_risk: Annotated[
+        float | None, typer.Option(help="Error among the answers in the long run.")
+    ] = None
+    block_size: Annotated[
+        int, typer.Option(min=1, help="Rows read before they are answered; 1 answers at once.")
+    ] = 64
+    warm_up: Annotated[
+        int, typer.Option(min=1, help="First rows that fix scale and width; answered after that.")
+    ] = 256
+    scale: Annotated[
+        bool, typer.Option(help="Standardise by the warm-up rows, then never again.")
+    ] = True
+    key: Annotated[
+        str | None, typer.Option(help="Field that identifies a row, repeated in the output.")
+    ] = None
+    label_stream: Annotated[
+        Path | None, typer.Option(help="Labels that come later, with the key of their row.")
+    ] = None
+    max_pending: Annotated[
+        int, typer.Option(min=1, help="Rows that wait for a label at most; the oldest go.")
+    ] = 100_000
+    out: Annotated[
+        Path | None, typer.Option("--out", "--output", "-o", help="One line per row; else stdout.")
+    ] = None
+    rejects: Annotated[
+        Path | None, typer.Option(help="Malformed lines go here, with number and reason.")
+    ] = None
+    checkpoint: Annotated[Path | None, typer.Option(help="File to save the state in.")] = None
+    every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 10_000
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the checkpoint if it exists.")
+    ] = False
+
+    @property
+    def source(self) -> Path | None:
+        """The file of rows; None for standard input."""
+        return None if self.data is None or str(self.data) == "-" else self.data
+
+    def parameters(self) -> dict[str, Any]:
+        """The learner's parameters."""
+        wanted = ("s", "alpha", "eta", "tau", "d", "target_coverage", "target_risk")
+        given = {name: getattr(self, name) for name in wanted if getattr(self, name) is not None}
+        return given | {
+            "kernel": self.kernel,
+            "gamma": _width(self.gamma),
+            "budget": self.budget,
+            "budget_policy": self.budget_policy,
+            "drift": self.drift,
+            "block_size": self.block_size,
+        }
+
+
+def _width(gamma: str) -> str | float:
+    if gamma in ("scale", "auto", "median"):
+        return gamma
+    try:
+        return float(gamma)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--gamma {gamma} is not accepted: a number, scale, auto or median"
+        ) from None
+
+
+@command(app, StreamOptions)
+def stream(options: StreamOptions) -> None:
     """Answer every row, then learn it if it has a label; write one line per row.
 
     Each line says the answer given before the label was looked at, the score, the label, and
@@ -145,4 +158,6 @@ def stream(
 
     - `buttress stream rows.csv --key id --label-stream labels.csv --out answers.csv`
     """
-    run_stream(StreamOptions(**locals()))
+    from buttress.cli._stream_job import run_stream
+
+    run_stream(options)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from buttress.cli._console import Jobs, Json, Output, Quiet, Seed, limit_threads
-from buttress.cli._inputs import Decimal, DecimalMark, guard_files, names
-from buttress.cli._labelled import (
-    Categorical,
-    Groups,
-    Ignore,
-    Keep,
-    Labelled,
-    Witnesses,
-    make_judge,
-    read_labelled,
-)
+from buttress.cli._console import Output, limit_threads
+from buttress.cli._inputs import guard_files, names
+from buttress.cli._labelled import JudgingOptions, Labelled, make_judge, read_labelled
+from buttress.cli._options import DataFile, Target, command
 
 if TYPE_CHECKING:
     from buttress.noise import LabelSuspects
@@ -28,31 +21,26 @@ app = typer.Typer(rich_markup_mode="markdown")
 _COLUMNS = ("row", "given_label", "suggested_label", "wrong_probability", "reason")
 
 
-@app.command()
-def suspects(
-    data: Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")],
+@dataclass(frozen=True)
+class SuspectsOptions(JudgingOptions):
+    """The options of the command, by their names."""
+
+    data: DataFile
+    target: Target
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="CSV or Parquet file to write; a short table if not."),
-    ] = None,
+    ] = None
     fdr: Annotated[
         float, typer.Option("--fdr", help="Share of right labels that the list may hold.")
-    ] = 0.1,
+    ] = 0.1
     top: Annotated[
         int | None, typer.Option(min=1, help="The most suspicious rows, whatever --fdr says.")
-    ] = None,
-    witnesses: Witnesses = None,
-    groups: Groups = None,
-    keep: Keep = None,
-    ignore: Ignore = None,
-    categorical: Categorical = None,
-    decimal: DecimalMark = Decimal.point,
-    json: Json = False,
-    quiet: Quiet = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-) -> None:
+    ] = None
+
+
+@command(app, SuspectsOptions)
+def suspects(options: SuspectsOptions) -> None:
     """List the labels that are probably wrong, with the reason, and say how many there are.
 
     Every label is judged by models that have not seen its row. The list holds the rows (their
@@ -62,28 +50,20 @@ def suspects(
 
     **Example:** `buttress suspects patients.csv --target diagnosis --keep id -o suspects.csv`
     """
-    say = Output(json, quiet)
-    guard_files([data], {"--out": out})
-    with limit_threads(jobs):
-        read = read_labelled(
-            data,
-            target,
-            keep=keep,
-            ignore=ignore,
-            groups=groups,
-            categorical=categorical,
-            decimal=decimal,
-        )
-        judge = make_judge(read, witnesses=witnesses, fdr=fdr, seed=seed, jobs=jobs)
+    out, top = options.out, options.top
+    guard_files([options.data], {"--out": out})
+    with limit_threads(options.jobs):
+        read = read_labelled(options.data, options.target, options)
+        judge = make_judge(read, options, fdr=options.fdr)
         ranking = judge(read.labels)
-    found, rows = judge.found, judge.rows
-    assert found is not None
+    suspected, rows = judge.suspected, judge.rows
+    assert suspected is not None
     assert rows is not None
-    named = rows[found.selected if top is None else found.top(top)]
-    columns = _listing(read, ranking, named, names(keep))
+    named = rows[suspected.selected if top is None else suspected.top(top)]
+    columns = _listing(read, ranking, named, names(options.keep))
     if out is not None:
         _write(out, columns)
-    _tell(say, found, columns, named, out, top)
+    _tell(options.output(), suspected, columns, named, out, top)
 
 
 def _listing(read: Labelled, ranking: Any, named: Any, keep: list[str]) -> dict[str, list[Any]]:
@@ -133,18 +113,18 @@ def _write(out: Path, columns: dict[str, list[Any]]) -> None:
 
 def _tell(
     say: Output,
-    found: LabelSuspects,
+    suspected: LabelSuspects,
     columns: dict[str, list[Any]],
     named: Any,
     out: Path | None,
     top: int | None,
 ) -> None:
-    errors, n_rows = found.expected_errors, len(found.probabilities)
+    errors, n_rows = suspected.expected_errors, len(suspected.probabilities)
     if out is None and len(named):
         shown = [name for name in columns if name != "reason"]
         say.table(shown, list(zip(*(columns[name] for name in shown), strict=True))[:50])
     if not len(named):
-        say.say(found.why_empty().replace("top(k)", "the rows of --top"))
+        say.say(suspected.why_empty().replace("top(k)", "the rows of --top"))
     asked = f"the {len(named)} most suspicious" if top is not None else f"{len(named)} listed"
     line = (
         f"{n_rows} labels, about {float(errors):.0f} probably wrong "
@@ -160,7 +140,7 @@ def _tell(
             "listed": len(named),
             "noise_rates": {
                 str(label): {"rate": float(rate), "interval": [rate.low, rate.high]}
-                for label, rate in found.noise_rates.items()
+                for label, rate in suspected.noise_rates.items()
             },
             "out": None if out is None else str(out),
             **({} if out is not None else {"suspects": columns}),

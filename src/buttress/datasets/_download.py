@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from buttress._files import replacing
-from buttress.datasets._records import Bundled, Ida, Libsvm, OpenML, Record, Text
+from buttress.datasets._records import Ida, Libsvm, OpenML, Record, Text
 from buttress.datasets.registry import ADDRESSES, IDA_SHA256, IDA_URL
 
 Get = Callable[[str], bytes]
@@ -58,7 +58,7 @@ def download(record: Record, folder: Path, fetch: Get | None = None) -> Path:
     elif isinstance(source, OpenML):
         table = _from_openml(source)
     else:
-        table = _from_scikit_learn(source)
+        table = _from_scikit_learn()
     _verify(record, table)
     names, rows, labels = table
     folder.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ def _cell(value: Any, levels: Sequence[Any] | None) -> str:
     return str(levels[int(value)]) if levels is not None else repr(float(value))
 
 
-def _from_scikit_learn(source: Bundled) -> Table:
+def _from_scikit_learn() -> Table:
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()

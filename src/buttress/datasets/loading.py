@@ -6,9 +6,8 @@ import csv
 import gzip
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,21 +160,12 @@ def _check(path: Path, expected: str) -> None:
         raise ValueError(f"{path} is damaged or another version: sha256 {actual}, not {expected}")
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[IO[str]]:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            yield file
-    else:
-        with path.open(encoding="utf-8", newline="") as file:
-            yield file
-
-
 def _read(
     path: Path, record: Record
 ) -> tuple[list[str], tuple[NDArray[np.float64], dict[int, NDArray[Any]]], NDArray[Any]]:
     """Names, numbers (NaN where missing) with the text columns apart, and raw labels."""
-    with _open(path) as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
         names = next(csv.reader(file))[:-1]
         if not record.categorical and not record.missing:
             labels: list[str] = []
@@ -212,12 +202,8 @@ def _encode(
     columns: list[NDArray[np.float64]] = []
     new_names: list[str] = []
     for j in kept:
-        if j not in text:
-            columns.append(X[:, j])
-            new_names.append(names[j])
-            continue
-        levels, codes = _codes(text[j])
-        if categorical == "codes":
+        levels, codes = _codes(text[j]) if j in text else ({}, X[:, j])
+        if j not in text or categorical == "codes":
             columns.append(codes)
             new_names.append(names[j])
             continue

@@ -1,8 +1,9 @@
 """The papers, reproduced: one module per table or figure, run by name.
 
-A module ends in its `EXPERIMENT`: printed cells, tasks, a function that runs one of them, and
-statements that runs confirm or refute. What is computed is kept, so that a run may be stopped; a
-report is judged anew without running. A newcomer adds a module and its name below.
+A module ends in its `EXPERIMENT`: printed cells and tasks (`grid`, `tasks_over`), and its functions
+`_run`, which does one task, `_check`, statements that runs confirm or refute, and `_draw`. What is
+computed is kept, so that a run may be stopped; a report is judged anew without running. A newcomer
+adds a module and its name below.
 
 >>> from buttress.experiments import experiment_names
 >>> "lhs-table2" in experiment_names()
@@ -17,55 +18,18 @@ from typing import Any
 
 from buttress.experiments._model import Cell, Check, Experiment, Plan, Task
 
-# In the order of the papers; the module has the same name with underscores.
-_NAMES = (
-    "pa-ramp-table1",
-    "pa-ramp-table2",
-    "pa-ramp-fig1",
-    "pa-ramp-fig2",
-    "pa-ramp-fig3",
-    "pa-ramp-banana",
-    "pa-ramp-letters",
-    "pa-ramp-theorem3",
-    "pa-ramp-beyond",
-    "lhs-table1",
-    "lhs-table1-fixed",
-    "lhs-table2",
-    "lhs-fig1",
-    "lhs-fig2",
-    "lhs-fig3",
-    "lhs-lemma4",
-    "lhs-consistency",
-    "lhs-beyond",
-    "double-ramp-table1",
-    "double-ramp-table2",
-    "double-ramp-table3",
-    "double-ramp-table4",
-    "double-ramp-table5",
-    "double-ramp-fig1",
-    "double-ramp-fig2",
-    "double-ramp-fig3",
-    "double-ramp-fig4",
-    "double-ramp-starts",
-    "double-ramp-tuning",
-    "double-ramp-sparsity",
-    "double-ramp-beyond",
-    "uncertainty-table1",
-    "uncertainty-table2",
-    "uncertainty-table3",
-    "uncertainty-fig1",
-    "uncertainty-fig2",
-    "uncertainty-fig3",
-    "uncertainty-fig4",
-    "uncertainty-fig5",
-    "uncertainty-fig6",
-    "uncertainty-bounds",
-    "uncertainty-splitting",
-    "uncertainty-consistency",
-    "uncertainty-beyond",
-    "rademacher-curve",
-    "rademacher-starts",
-    "rademacher-beyond",
+# Of every paper, in order; the module has the same name with underscores.
+_EXPERIMENTS = {
+    "pa-ramp": "table1 table2 fig1 fig2 fig3 banana letters theorem3 beyond",
+    "lhs": "table1 table1-fixed table2 fig1 fig2 fig3 lemma4 consistency beyond",
+    "double-ramp": "table1 table2 table3 table4 table5 fig1 fig2 fig3 fig4 starts tuning sparsity "
+    "beyond",
+    "uncertainty": "table1 table2 table3 fig1 fig2 fig3 fig4 fig5 fig6 bounds splitting "
+    "consistency beyond",
+    "rademacher": "curve starts beyond",
+}
+_NAMES = tuple(
+    f"{family}-{name}" for family, names in _EXPERIMENTS.items() for name in names.split()
 )
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,18 @@ import numpy as np
 
 from buttress.experiments._claims import gap, in_most, in_points, verdict
 from buttress.experiments._figures import COLOURS, GREY, MARKERS, two_errors
-from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
+from buttress.experiments._model import (
+    Cell,
+    Check,
+    Experiment,
+    Figure,
+    Pair,
+    Plan,
+    Runs,
+    Task,
+    Values,
+)
+from buttress.experiments._sampling import TrainTest
 
 NOISE_AWARE = "NoiseAwareClassifier"
 PURPOSE = (
@@ -58,25 +69,20 @@ class DefaultsBesidePrinted:
             for model in self.models
         )
 
-    def pairs(self, values: Mapping[str, list[Any]]) -> list[Pair]:
+    def pairs(self, values: Runs) -> list[Pair]:
         """The noise-aware classifier minus the default on every set."""
-        columns = f"{NOISE_AWARE} - {self.default_model}"
-        sides = {
-            title: (values.get(f"{name}/{NOISE_AWARE}"), values.get(f"{name}/{self.default_model}"))
+        keys = {
+            title: (f"{name}/{NOISE_AWARE}", f"{name}/{self.default_model}")
             for name, title in self.names.items()
         }
-        return [
-            in_points(title, columns, aware, default)
-            for title, (aware, default) in sides.items()
-            if aware and default
-        ]
+        return in_points(values, f"{NOISE_AWARE} - {self.default_model}", keys)
 
-    def check(self, values: Mapping[str, list[Any]]) -> list[Check]:
+    def check(self, values: Runs) -> list[Check]:
         """Whether each model errs less than the printed numbers on most sets."""
         checks = (self._check(model, values) for model in self.models)
         return [check for check in checks if check is not None]
 
-    def _check(self, model: str, values: Mapping[str, list[Any]]) -> Check | None:
+    def _check(self, model: str, values: Runs) -> Check | None:
         gaps = {
             title: gap(runs, [float(self.printed[name]) / 100] * len(runs))
             for name, title in self.names.items()
@@ -99,7 +105,7 @@ class DefaultsBesidePrinted:
             else "",
         )
 
-    def draw(self, figure: Any, values: Mapping[str, list[Any]]) -> None:
+    def draw(self, figure: Figure, values: Runs) -> None:
         """Every model's error on every set beside the printed one."""
         figure.set_size_inches(8, 1.5 + 0.32 * len(self.names))
         axis = figure.subplots()
@@ -125,28 +131,35 @@ class DefaultsBesidePrinted:
 
 
 def beyond(
-    name: str,
+    module: Mapping[str, Any],
     title: str,
-    paper: str,
     protocol: Sequence[str],
     beside: DefaultsBesidePrinted,
     tasks: Callable[[Plan], list[Task]],
-    run: Callable[[Mapping[str, Any], Plan], Values],
 ) -> Experiment:
     """The page of a table of errors: the family's own default, and the noise-aware classifier."""
-    return Experiment(
-        name=name,
+    return Experiment.of(
+        module,
         title=f"{title}, beyond the paper: the library's defaults",
-        paper=paper,
         protocol=(PURPOSE, *protocol),
         cells=beside.cells(),
         tasks=tasks,
-        run=run,
         draw=beside.draw,
         check=beside.check,
         pairs=beside.pairs,
         ours=True,
     )
+
+
+def lowest(cells: Iterable[Cell]) -> str:
+    """The lowest of the numbers that the cells print."""
+    return min((cell.printed for cell in cells if cell.printed), key=float)
+
+
+def both_errors(key: str, data: TrainTest, name: str, model: Any) -> Values:
+    """Test errors of a family's default and of the noise-aware classifier."""
+    models = {name: model, NOISE_AWARE: noise_aware()}
+    return {f"{key}/{each}": data.error(one.fit(data.X, data.y)) for each, one in models.items()}
 
 
 def noise_aware() -> Any:

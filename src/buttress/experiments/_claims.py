@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from buttress.experiments._model import Check, Pair
+from buttress.experiments._model import Check, Pair, Runs
 
-Values = Mapping[str, list[Any]]
 # A case: what it is called, the side that should be smaller, the side that should be larger.
 Case = tuple[str, Sequence[Any], Sequence[Any]]
 
@@ -57,8 +56,10 @@ def at_least(statement: str, needed: int, cases: Sequence[Case]) -> Check:
     return Check(statement, holds, measured)
 
 
-def always(statement: str, cases: Sequence[Case], unless: Sequence[str] = ()) -> Check:
-    """The first side is smaller in every case but those named in `unless`."""
+def always(
+    statement: str, cases: Sequence[Case], unless: Sequence[str] = (), **about: Any
+) -> Check:
+    """The first side is smaller in every case but those named in `unless`; `about` is Check's."""
     judged = {name: verdict(*gap(small, large)) for name, small, large in cases}
     counted = {name: outcome for name, outcome in judged.items() if name not in unless}
     larger = [name for name, outcome in counted.items() if outcome > 0]
@@ -69,10 +70,10 @@ def always(statement: str, cases: Sequence[Case], unless: Sequence[str] = ()) ->
         texts.append(f"clearly larger at {', '.join(larger)}")
     if unclear:
         texts.append(f"unclear at {', '.join(unclear)}")
-    return Check(statement, holds, "; ".join(texts))
+    return Check(statement, holds, "; ".join(texts), **about)
 
 
-def cases(values: Values, keys: Mapping[str, tuple[str, str]]) -> list[Case]:
+def cases(values: Runs, keys: Mapping[str, tuple[str, str]]) -> list[Case]:
     """The cases whose two sides were both measured."""
     return [
         (name, values[small], values[large])
@@ -86,7 +87,10 @@ def in_most(below: int, above: int, count: int) -> bool | None:
     return True if below > count / 2 else False if above >= count / 2 else None
 
 
-def in_points(what: str, columns: str, first: Sequence[Any], second: Sequence[Any]) -> Pair:
-    """The difference of two columns of errors, in points."""
-    difference, error = gap(first, second)
-    return Pair(what, f"{columns} (points)", 100 * difference, 100 * error)
+def in_points(values: Runs, columns: str, keys: Mapping[str, tuple[str, str]]) -> list[Pair]:
+    """The differences of two columns of errors in points, where both were measured."""
+    gaps = {what: gap(first, second) for what, first, second in cases(values, keys)}
+    return [
+        Pair(what, f"{columns} (points)", 100 * difference, 100 * error)
+        for what, (difference, error) in gaps.items()
+    ]

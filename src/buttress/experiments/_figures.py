@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress._files import replacing
-from buttress.experiments._model import Experiment
+from buttress.experiments._model import Experiment, Runs
 from buttress.experiments._reports import values_of
 from buttress.experiments._statistics import AGREES, BETTER, CANNOT_TELL, DIFFERS, UNKNOWN, WORSE
 
@@ -71,10 +71,64 @@ def marked_line(k: int) -> dict[str, Any]:
     return line_style(k) | {"marker": MARKERS[k % len(MARKERS)]}
 
 
-def draw_curves(axis: Any, values: Mapping[str, list[Any]], x: str, names: Iterable[str]) -> None:
+def draw_curves(axis: Any, values: Runs, x: str, names: Iterable[str]) -> None:
     """A line for every name, over the values of `x`."""
     for k, name in enumerate(names):
         axis.plot(values[x][0], values[name][0], label=name, **line_style(k))
+
+
+def panels(
+    figure: Any,
+    shown: Sequence[Any],
+    ylabel: str = "",
+    *,
+    legend_in: int = 0,
+    loc: str = "best",
+    letters: bool = False,
+    **sharing: bool,
+) -> Iterator[tuple[Any, Any]]:
+    """A panel in one row for everything that is shown, with it; one legend when all are drawn.
+
+    Parameters
+    ----------
+    figure : matplotlib figure
+    shown : sequence
+    ylabel : str
+        Of the first panel.
+    legend_in : int
+        The panel with the legend.
+    loc : str
+        Where in it.
+    letters : bool
+        Whether the panels are (a), (b), ... .
+    **sharing : bool
+        ``sharex``, ``sharey``.
+    """
+    axes = figure.subplots(1, len(shown), squeeze=False, **sharing)[0]
+    yield from zip(axes, shown, strict=True)
+    axes[0].set_ylabel(ylabel)
+    axes[legend_in].legend(loc=loc)
+    if letters:
+        lettered(axes)
+
+
+def plot_means(
+    axis: Any,
+    runs: Runs,
+    keys: Mapping[Any, str],
+    style: Mapping[str, Any],
+    *,
+    scale: float = 1.0,
+    least: float = -np.inf,
+    errors: bool = False,
+) -> None:
+    """A line through the means of the keys that were run, with two standard errors if asked."""
+    shown = {x: scale * np.array(runs[key], float) for x, key in keys.items() if key in runs}
+    means = np.maximum([values.mean() for values in shown.values()], least)
+    if errors:
+        axis.errorbar(list(shown), means, yerr=two_errors(shown.values()), **style)
+    else:
+        axis.plot(list(shown), means, **style)
 
 
 def two_errors(runs: Iterable[NDArray[Any]]) -> list[float]:

@@ -8,10 +8,6 @@ from buttress.datasets import load_dataset
 from buttress.datasets.registry import BY_NAME
 from buttress.experiments._sampling import Split, TrainTest, standardised
 
-PAPER = (
-    'T. Kanamori, A. Takeda, T. Suzuki, "Conjugate relation between loss functions and '
-    'uncertainty sets in classification problems", JMLR 14, 2013.'
-)
 SETS = {
     "banana_ida": "banana",
     "breast_cancer_ida": "breast-cancer",
@@ -27,6 +23,8 @@ SETS = {
     "twonorm_ida": "twonorm",
     "waveform_ida": "waveform",
 }
+# The smaller training parts first.
+BY_SIZE = sorted(SETS, key=lambda name: (BY_NAME[name].split or (0, 0))[0])
 SPLITS_SENTENCE = (
     "Realisations: the canonical IDA splits 1 to 10 where the local files hold them (banana, "
     "breast-cancer, german, heart, ringnorm, titanic, waveform; 1 to 9 of image, the first of "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from buttress.experiments._markup import Markdown, RestructuredText
+from buttress.experiments._markup import Markdown
 from buttress.experiments._statistics import (
     AGREES,
     BETTER,
@@ -38,7 +38,7 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
     sorted_by = {paper: [r for r in reports if r["paper"] == paper] for paper in papers}
     page.table(
         ["paper", "verdict", "cells that agree", "statements"],
-        [_paper_row(of_paper, page) for of_paper in sorted_by.values()],
+        [_paper_row(of_paper) for of_paper in sorted_by.values()],
         widths=(22, 46, 12, 20),
     )
     total = _sum(reports)
@@ -50,18 +50,18 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
         f"times of another computer, for {total[UNKNOWN]} the paper does not say how its number "
         "was made."
     )
-    links = [_link(r, page) for r in reports if r["experiment"].endswith(BEYOND)]
-    errata = "What the papers print wrongly, or print in one place and deny in another: "
+    links = {
+        "What the papers print wrongly, or print in one place and deny in another:": ["errata"],
+        "What you would get today on the same data:": [
+            report["experiment"] for report in reports if report["experiment"].endswith(BEYOND)
+        ],
+    }
+    # the bold text says that neither it nor the links are to be escaped
     page.items(
         [
-            _mixed(
-                page, errata, ":doc:`errata`" if isinstance(page, RestructuredText) else "errata"
-            ),
-            *(
-                [_mixed(page, "What you would get today on the same data: ", ", ".join(links))]
-                if links
-                else []
-            ),
+            f"**{page.escaped(text)}** {', '.join(map(page.link, names))}"
+            for text, names in links.items()
+            if names
         ]
     )
     page.heading("Disagreements", 2)
@@ -85,14 +85,8 @@ def write_index(reports: Sequence[Report], page: Markdown) -> str:
         ],
         [_experiment_row(report, page) for report in reports],
     )
-    if isinstance(page, RestructuredText):
-        page.toctree(["errata", *(report["experiment"] for report in reports)])
+    page.toctree(["errata", *(report["experiment"] for report in reports)])
     return str(page)
-
-
-def _mixed(page: Markdown, text: str, link: str) -> str:
-    """Text with a link behind it, marked so that neither is escaped twice."""
-    return f"**{page.escaped(text).strip()}** {link}"
 
 
 def _sum(reports: Sequence[Report]) -> dict[str, int]:
@@ -107,12 +101,7 @@ def family(reports: Sequence[Report]) -> str:
     return title.split(",")[0].split(":")[0]
 
 
-def _link(report: Report, page: Markdown) -> str:
-    name: str = report["experiment"]
-    return f":doc:`{name}`" if isinstance(page, RestructuredText) else name
-
-
-def _paper_row(reports: Sequence[Report], page: Markdown) -> list[str]:
+def _paper_row(reports: Sequence[Report]) -> list[str]:
     total = _sum(reports)
     checks = [check for report in reports for check in report["checks"] if not check["ours"]]
     holds = {h: sum(check["holds"] is h for check in checks) for h in HOLDS}
@@ -164,12 +153,17 @@ def verdict_sentence(agree: int, judged: int, refuted: Sequence[Mapping[str, Any
 
 def _disagreements(reports: Sequence[Report], page: Markdown) -> None:
     rows = [
-        [_link(report, page), "does not hold", check["statement"], check["measured"]]
+        [page.link(report["experiment"]), "does not hold", check["statement"], check["measured"]]
         for report in reports
         for check in report["checks"]
         if check["holds"] is False and not check["ours"]
     ] + [
-        [_link(report, page), name, f"{report['verdicts'][name]} cells", _where(report, name)]
+        [
+            page.link(report["experiment"]),
+            name,
+            f"{report['verdicts'][name]} cells",
+            _where(report, name),
+        ]
         for report in reports
         for name in (WORSE, BETTER, DIFFERS)
         if report["verdicts"][name] and not report["ours"]
@@ -223,7 +217,7 @@ def _experiment_row(report: Report, page: Markdown) -> list[str]:
     judged = decided(verdicts)
     counts = [judged, *(verdicts[name] for name in (AGREES, BETTER, WORSE, DIFFERS))]
     return [
-        _link(report, page),
+        page.link(report["experiment"]),
         report["title"] + ("" if done else " (unfinished)"),
         *(str(count) if count else "" for count in counts),
         str(len(report["cells"]) - judged) if len(report["cells"]) > judged else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,6 @@ from numpy.typing import NDArray
 from buttress.experiments._sampling import Split
 from buttress.kernels import make_kernel
 
-PAPER = (
-    'O. Kwon, H. Zou, "Leaky hockey stick loss: the first negatively divergent margin-based loss '
-    'function for classification", JMLR 24, 2023.'
-)
 KERNELS = ("linear", "Gaussian")
 
 # The steps over the whole path that the paper allows.
@@ -36,103 +33,81 @@ def package_width(X: NDArray[Any], random: np.random.Generator) -> float:
     return float((1 / low + 1 / high) / 2)
 
 
-def kernel_options(kernel: str, width: float) -> dict[str, Any]:
-    """The kernel as the library's classifiers take it."""
-    return {"kernel": "linear"} if kernel == "linear" else {"kernel": "rbf", "gamma": width}
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Rows to learn from, and what both learners are given with them.
 
-
-def fit_lhs(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    folds: list[Split],
-    kernel: str,
-    width: float,
-    quick: bool,
-    solver: str = "auto",
-) -> tuple[Any, float]:
-    """The leaky hockey stick, penalty by cross-validation, and its processor seconds."""
-    from buttress.model_selection import LeakyHockeyStickClassifierCV
-
-    options: dict[str, Any] = {}
-    if solver == "mm":
-        options = {"solver": "mm", "tol": 1e-5, "max_iter": 50 if quick else STEP_LIMIT}
-    start = time.process_time()
-    with warnings.catch_warnings():
-        if solver == "mm":
-            # the paper's limit ends the path early; that is what is to be compared
-            warnings.simplefilter("ignore")
-        model = LeakyHockeyStickClassifierCV(
-            alphas=penalties(quick), cv=folds, **kernel_options(kernel, width), **options
-        ).fit(X, y)
-    return model, time.process_time() - start
-
-
-class SupportVectorPath:
-    """scikit-learn's SVC with C by cross-validation on a precomputed kernel.
-
-    Parameters
+    Attributes
     ----------
+    X, y : arrays
+    folds : list
+        By which the penalty is chosen.
     kernel : {"linear", "Gaussian"}
     width : float
+        Of the Gaussian kernel.
     quick : bool
         A short path.
-    timed : bool
-        Fit every value, as a user of scikit-learn would. Otherwise only every fourth value of C
-        is tried, and none beyond the first at which no dual variable is at its bound: from
-        there on the machine is the same.
     """
 
-    def __init__(self, kernel: str, width: float, quick: bool, timed: bool = False) -> None:
-        linear = kernel == "linear"
-        self.kernel = make_kernel("linear" if linear else "rbf", gamma=None if linear else width)
-        self.quick = quick
-        self.timed = timed
+    X: NDArray[Any]
+    y: NDArray[Any]
+    folds: list[Split]
+    kernel: str
+    width: float
+    quick: bool
 
-    def fit(self, X: NDArray[Any], y: NDArray[Any], folds: list[Split]) -> SupportVectorPath:
-        """Choose C among 1/(2 n lambda) over the path and refit."""
-        self.X_ = X
-        K = np.asarray(self.kernel(X, X))
-        costs = np.sort(1 / (2 * len(y) * penalties(self.quick)))
-        if not (self.timed or self.quick):
-            costs = costs[::4]
-        wrong = np.zeros(len(costs))
-        for train, test in folds:
-            block = np.ascontiguousarray(K[np.ix_(train, train)])
-            rows = np.ascontiguousarray(K[np.ix_(test, train)])
-            for j, cost in enumerate(costs):
-                model = _machine(cost).fit(block, y[train])
-                wrong[j] += np.sum(model.predict(rows) != y[test])
-                if not self.timed and np.abs(model.dual_coef_).max() < cost * (1 - 1e-9):
-                    wrong[j + 1 :] += np.sum(model.predict(rows) != y[test])
-                    break
-        self.C_ = float(costs[int(np.argmin(wrong))])
-        self.model_ = _machine(self.C_).fit(K, y)
-        return self
+    @property
+    def kernel_options(self) -> dict[str, Any]:
+        """The kernel as the library takes it."""
+        linear = self.kernel == "linear"
+        return {"kernel": "linear"} if linear else {"kernel": "rbf", "gamma": self.width}
 
-    def score(self, X: NDArray[Any], y: NDArray[Any]) -> float:
-        """Accuracy on new rows."""
-        return float(np.mean(self.model_.predict(np.asarray(self.kernel(X, self.X_))) == y))
+    def fit_lhs(self, solver: str = "auto") -> tuple[Any, float]:
+        """The leaky hockey stick, penalty by cross-validation, and its processor seconds."""
+        from buttress.model_selection import LeakyHockeyStickClassifierCV
 
+        options: dict[str, Any] = {}
+        if solver == "mm":
+            options = {"solver": "mm", "tol": 1e-5, "max_iter": 50 if self.quick else STEP_LIMIT}
+        start = time.process_time()
+        with warnings.catch_warnings():
+            if solver == "mm":
+                # the paper's limit ends the path early; that is what is to be compared
+                warnings.simplefilter("ignore")
+            model = LeakyHockeyStickClassifierCV(
+                alphas=penalties(self.quick), cv=self.folds, **self.kernel_options, **options
+            ).fit(self.X, self.y)
+        return model, time.process_time() - start
 
-def _machine(cost: float) -> Any:
-    from sklearn.svm import SVC
+    def fit_svm(self, timed: bool = False) -> tuple[Any, float]:
+        """scikit-learn's SVC, C by cross-validation, and its processor seconds.
 
-    return SVC(C=cost, kernel="precomputed", max_iter=STEP_LIMIT)
+        C is among 1/(2 n lambda) over the path. Timed, every value is fitted, as a user of
+        scikit-learn would. Otherwise only every fourth value is tried, and none beyond the first
+        at which no dual variable is at its bound: from there on the machine is the same.
+        """
+        from sklearn.svm import SVC
 
-
-def fit_svm(
-    X: NDArray[Any],
-    y: NDArray[Any],
-    folds: list[Split],
-    kernel: str,
-    width: float,
-    quick: bool,
-    timed: bool = False,
-) -> tuple[SupportVectorPath, float]:
-    """The rival, and its processor seconds."""
-    start = time.process_time()
-    with warnings.catch_warnings():
-        # the iteration limit is the paper's; libsvm warns at each one reached
-        warnings.simplefilter("ignore")
-        model = SupportVectorPath(kernel, width, quick, timed).fit(X, y, folds)
-    return model, time.process_time() - start
+        kernel, y = make_kernel(**self.kernel_options), self.y
+        start = time.process_time()
+        with warnings.catch_warnings():
+            # the iteration limit is the paper's; libsvm warns at each one reached
+            warnings.simplefilter("ignore")
+            K = np.asarray(kernel(self.X, self.X))
+            costs = np.sort(1 / (2 * len(y) * penalties(self.quick)))
+            if not (timed or self.quick):
+                costs = costs[::4]
+            wrong = np.zeros(len(costs))
+            for train, test in self.folds:
+                block = np.ascontiguousarray(K[np.ix_(train, train)])
+                rows = np.ascontiguousarray(K[np.ix_(test, train)])
+                for j, cost in enumerate(costs):
+                    model = SVC(C=cost, kernel="precomputed", max_iter=STEP_LIMIT)
+                    missed = np.sum(model.fit(block, y[train]).predict(rows) != y[test])
+                    wrong[j] += missed
+                    if not timed and np.abs(model.dual_coef_).max() < cost * (1 - 1e-9):
+                        wrong[j + 1 :] += missed
+                        break
+            best = float(costs[int(np.argmin(wrong))])
+            model = SVC(C=best, kernel=kernel, max_iter=STEP_LIMIT).fit(self.X, y)
+        return model, time.process_time() - start

@@ -11,7 +11,6 @@ Rows = Sequence[Sequence[str]]
 class Markdown:
     """Collects blocks as Markdown."""
 
-    suffix = ".md"
     special = "|"
 
     def __init__(self) -> None:
@@ -53,6 +52,13 @@ class Markdown:
         """A file beside the page."""
         self.blocks.append(f"[{text}]({path})")
 
+    def link(self, name: str) -> str:
+        """Another page, by its name."""
+        return name
+
+    def toctree(self, names: Sequence[str]) -> None:
+        """The pages below this one, where the format has such a list."""
+
     def __str__(self) -> str:
         return "\n\n".join(self.blocks) + "\n"
 
@@ -60,7 +66,6 @@ class Markdown:
 class RestructuredText(Markdown):
     """Collects blocks as reStructuredText."""
 
-    suffix = ".rst"
     special = "|*`\\"
 
     def escaped(self, text: str) -> str:
@@ -104,6 +109,10 @@ class RestructuredText(Markdown):
     def file(self, path: str, text: str) -> None:
         """A file beside the page."""
         self.blocks.append(f":download:`{text} <{path}>`")
+
+    def link(self, name: str) -> str:
+        """Another page, by its name."""
+        return f":doc:`{name}`"
 
     def toctree(self, names: Sequence[str]) -> None:
         """The pages below this one."""

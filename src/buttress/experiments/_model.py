@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
+from buttress.experiments._papers import paper_of
+
+# What a task gives, by cell or series, and all runs of an experiment by the same keys.
 Values = dict[str, Any]
+Runs = Mapping[str, list[Any]]
+# Of matplotlib, which is imported only where something is drawn.
+Figure = Any
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class Cell:
     unknown: str = ""
     remark: str = ""
 
+    @property
+    def number(self) -> float:
+        """What is printed, as a number; NaN where there is none."""
+        return float("nan" if self.printed in (None, "NA") else str(self.printed))
+
 
 @dataclass(frozen=True)
 class Task:
@@ -75,20 +85,6 @@ class Task:
     key: str
     group: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-def repeated(names: Iterable[str], runs: int) -> list[Task]:
-    """A task for every name and run, every name once before any of them twice.
-
-    Examples
-    --------
-    >>> [task.key for task in repeated(["a", "b"], 2)]
-    ['a/0', 'b/0', 'a/1', 'b/1']
-    """
-    return [
-        Task(f"{name}/{repeat}", name, {"name": name, "repeat": repeat})
-        for repeat, name in product(range(runs), names)
-    ]
 
 
 @dataclass(frozen=True)
@@ -188,12 +184,12 @@ class Experiment:
     tasks : callable
         Plan -> tasks, in the order to run them.
     run : callable
-        (arguments of a task, plan) -> values by cell id; other keys are kept as series for
-        the figure and the checks.
+        The plan and the arguments of a task, by name -> values by cell id; other keys are kept as
+        series for the figure and the checks.
     draw : callable, optional
         (matplotlib figure, values by key) -> None. Tables have a common picture.
     check : callable, optional
-        values by key -> list of Check.
+        values by key -> the checks.
     fills : callable, optional
         (task, cell id) -> whether the task gives the cell a value; ``--cell`` then runs these
         tasks only. Without, it runs those of the cell's group.
@@ -212,13 +208,34 @@ class Experiment:
     protocol: Sequence[str]
     cells: tuple[Cell, ...] = ()
     tasks: Callable[[Plan], list[Task]]
-    run: Callable[[Mapping[str, Any], Plan], Values]
-    draw: Callable[[Any, Mapping[str, list[Any]]], None] | None = None
-    check: Callable[[Mapping[str, list[Any]]], list[Check]] | None = None
+    run: Callable[..., Values]
+    draw: Callable[[Figure, Runs], None] | None = None
+    check: Callable[[Runs], Iterable[Check]] | None = None
     fills: Callable[[Task, str], bool] | None = None
-    pairs: Callable[[Mapping[str, list[Any]]], list[Pair]] | None = None
+    pairs: Callable[[Runs], list[Pair]] | None = None
     ours: bool = False
     version: int = 1
+
+    @classmethod
+    def of(cls, module: Mapping[str, Any], **facts: Any) -> Experiment:
+        """The experiment of a module, which has its name and belongs to the paper named there.
+
+        Parameters
+        ----------
+        module : mapping
+            The module's ``globals()``. Its functions `_tasks`, `_run`, `_draw`, `_check`, `_fills`
+            and `_pairs`, as far as it has them, are the experiment's.
+        **facts
+            What the module's names do not say.
+        """
+        name = module["__name__"].rpartition(".")[2].replace("_", "-")
+        roles = ("tasks", "run", "draw", "check", "fills", "pairs")
+        functions = {role: module[f"_{role}"] for role in roles if f"_{role}" in module}
+        return cls(**{"name": name, "paper": paper_of(name), **functions, **facts})
+
+    def cell(self, cell_id: str) -> Cell:
+        """The cell with this id."""
+        return next(cell for cell in self.cells if cell.id == cell_id)
 
     @property
     def groups(self) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from buttress._files import replacing
 from buttress._version import __version__
-from buttress.experiments._model import Experiment, Plan
+from buttress.experiments._model import Experiment, Plan, Runs
 from buttress.experiments._statistics import (
     compare,
     compare_times,
@@ -102,7 +102,7 @@ def report_of(
 
 
 def _judged(
-    experiment: Experiment, values: Mapping[str, list[Any]], cells: tuple[str, ...], whole: bool
+    experiment: Experiment, values: Runs, cells: tuple[str, ...], whole: bool
 ) -> dict[str, Any]:
     """Cells, verdicts and checks; of a part of an experiment nothing is said about the whole."""
     wanted = [cell for cell in experiment.cells if not cells or cell.id in cells]

@@ -115,7 +115,7 @@ def _run_task(
     with warnings.catch_warnings(record=True) as caught, limited_threads(1):
         warnings.simplefilter("always")
         try:
-            values = experiment.run(task.arguments, plan)
+            values = experiment.run(plan, **task.arguments)
         except Exception as error:  # one broken cell must not end an hour of others
             return {"failure": f"{type(error).__name__}: {error}"}
     return {

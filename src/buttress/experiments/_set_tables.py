@@ -23,13 +23,19 @@ _HELD_OUT_PRECISION = 1e-8
 
 
 def error_rates(
-    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
+    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int, tuned: bool = True
 ) -> dict[str, float]:
-    """Test error of every method, its width and penalty by the same 5 folds."""
+    """Test error of every method, its width and penalty by the same 5 folds.
+
+    Untuned: of both minimax machines with a ridge of 1e-6, the width by the same folds.
+    """
     from buttress.model_selection import UncertaintySetClassifierCV
 
     folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
     widths = np.sort(widths[1:4:2] if quick else widths)
+    if not tuned:
+        machines = _tuned_machines((UNTUNED,), widths, data, folds).values()
+        return dict(zip(UNTUNED_METHODS, map(data.error, machines), strict=True))
     costs, radii, ridges = (v[1:4:2] if quick else v for v in (C_VALUES, RADII, RIDGES))
     models = {"C-SVM": _tuned_svm(costs, widths, data, folds)}
     models |= _tuned_machines(ridges, widths, data, folds)
@@ -37,19 +43,6 @@ def error_rates(
         search = UncertaintySetClassifierCV(radii, h=float(h), gammas=widths, cv=folds)
         models[f"h = {h}"] = search.fit(data.X, data.y)
     return {name: data.error(models[name]) for name in METHODS}
-
-
-def untuned_rates(
-    data: TrainTest, widths: NDArray[Any], quick: bool, *numbers: int
-) -> dict[str, float]:
-    """Test error of both minimax machines with a ridge of 1e-6, the width by the same folds."""
-    folds = balanced_folds(data.y, 3 if quick else 5, *numbers)
-    widths = np.sort(widths[1:4:2] if quick else widths)
-    models = _tuned_machines((UNTUNED,), widths, data, folds)
-    return {
-        name: data.error(models[method])
-        for name, method in zip(UNTUNED_METHODS, _MACHINES, strict=True)
-    }
 
 
 def _tuned_svm(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 _WORLD_POINTS = 120
 
@@ -100,9 +101,5 @@ def slope(sizes: Any, values: Any) -> tuple[float, float]:
     >>> round(rate, 6)
     -1.0
     """
-    x, y = np.log(np.asarray(sizes, dtype=float)), np.log(np.asarray(values, dtype=float))
-    centred = x - x.mean()
-    rate = float(centred @ y / (centred @ centred))
-    left = y - y.mean() - rate * centred
-    spread = float(left @ left) / max(1, len(x) - 2)
-    return rate, float(np.sqrt(spread / (centred @ centred)))
+    line = stats.linregress(np.log(sizes), np.log(values))
+    return float(line.slope), float(line.stderr)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from buttress.experiments._figures import lettered, line_style
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._figures import line_style, panels
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 D = 0.2
 _HALF_BANDS = (0.7, 2.0)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import DoubleHinge, GeneralizedHinge
     from buttress.losses.ramp import zero_d_one
 
@@ -30,43 +28,31 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for name in ("generalised hinge", "double hinge"):
         loss = np.array(values[name][0])
         for rho, bounds in zip(_HALF_BANDS, (True, False), strict=True):
             short = float((np.array(values[f"0-d-1 {rho:g}"][0]) - loss).max())
             text = "bounds" if bounds else "does not bound"
-            checks.append(
-                Check(
-                    f"the {name} {text} the 0-d-1 loss at rho = {rho:g}",
-                    (short <= 1e-12) == bounds,
-                    f"largest shortfall {max(short, 0):.3f}",
-                )
+            yield Check(
+                f"the {name} {text} the 0-d-1 loss at rho = {rho:g}",
+                (short <= 1e-12) == bounds,
+                f"largest shortfall {max(short, 0):.3f}",
             )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, 2, sharey=True)
-    for axis, rho in zip(axes, _HALF_BANDS, strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    for axis, rho in panels(figure, _HALF_BANDS, "loss", letters=True, sharey=True):
         names = ("generalised hinge", "double hinge", f"0-d-1 {rho:g}")
         for k, name in enumerate(names):
             label = "0-d-1 loss" if name.startswith("0-d-1") else name
             axis.plot(values["t"][0], values[name][0], label=label, **line_style(k))
         axis.set(title=f"rho = {rho:g}", xlabel="y f(x)", ylim=(-0.1, 5))
-    axes[0].set_ylabel("loss")
-    axes[0].legend()
-    lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-fig1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Figure 1: convex losses and the 0-d-1 loss",
-    paper=PAPER,
     protocol=("Values of the library's losses on a grid, d = 0.2.",),
     tasks=lambda plan: [Task("losses", "losses")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

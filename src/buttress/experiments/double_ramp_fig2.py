@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import draw_curves
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments.double_ramp_fig1 import D
 
 _RHO = 2.0
 _MUS = (1.0, 0.5, 0.1)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import DoubleRamp
     from buttress.losses.ramp import zero_d_one
 
@@ -34,7 +30,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     t = np.array(values["t"][0])
     flat = np.array(values["mu = 1"][0])[(t > -_RHO + 1) & (t < _RHO - 1)]
     shortfall = values["shortfall"][0]
@@ -59,20 +55,16 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     draw_curves(axis, values, "t", ("0-d-1", *(f"mu = {mu:g}" for mu in _MUS)))
     axis.set(xlabel="y f(x)", ylabel="loss", title="double ramp loss, d = 0.2, rho = 2")
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-fig2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Figure 2: the loss",
-    paper=PAPER,
     protocol=("Values of the library's losses on a grid, d = 0.2, rho = 2.",),
     tasks=lambda plan: [Task("losses", "losses")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.datasets import make_noisy_band
 from buttress.experiments._figures import COLOURS, lettered
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._grids import repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import seed_of
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    return [Task(f"repeat {r}", "band", {"repeat": r}) for r in range(plan.runs(20, 2))]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, repeat: int) -> Values:
     from buttress.classifiers import DoubleRampClassifier
 
-    repeat = arguments["repeat"]
     sample = make_noisy_band(400, random_state=seed_of(plan.seed, repeat, 4))
     model = DoubleRampClassifier(kernel="linear", d=0.2, mu=1.0, C=100.0).fit(sample.X, sample.y)
     w = model.coef_[0]
@@ -43,7 +35,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     angles = [
         np.degrees(np.arccos(np.clip((d[1] - d[0]) / np.sqrt(2), -1, 1)))
         for d in values["direction"]
@@ -71,7 +63,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     axes = figure.subplots(1, 2, sharey=True)
     for axis, filled in zip(axes, (values["wrong"][0], values["used"][0]), strict=True):
@@ -104,18 +96,14 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-fig3",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Figure 3: the noisy band",
-    paper=PAPER,
     protocol=(
         "400 points in the unit square, labels by the diagonal, 80 flipped inside a band of "
         "width 0.225 around it; C = 100, mu = 1, d = 0.2, linear kernel, as printed.",
         "20 sets instead of one; the first is drawn.",
         "The paper prints no numbers here; its statements are checked.",
     ),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over("repeat {repeat}", "band", repeat=repeats(20, 2)),
 )

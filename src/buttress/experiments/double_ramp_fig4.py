@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from buttress.datasets import make_reject_synthetic
 from buttress.experiments._figures import COLOURS, MARKERS, lettered
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._grids import repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import seed_of
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    return [Task(f"repeat {r}", "synthetic", {"repeat": r}) for r in range(plan.runs(20, 2))]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, repeat: int) -> Values:
     from buttress.classifiers import DoubleHingeClassifier, DoubleRampClassifier
 
-    repeat = arguments["repeat"]
     sample = make_reject_synthetic(300, random_state=seed_of(plan.seed, repeat, 3))
     values: Values = {"X": sample.X, "y": sample.y} if repeat == 0 else {}
     models = {
@@ -42,7 +36,7 @@ def _angle(line: Any) -> float:
     return float(np.degrees(np.arccos(np.clip(line[0], -1, 1))))
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     ramp, hinge = (np.mean(values[f"{n} rejected"]) for n in ("double ramp", "double hinge"))
     angle = {
         n: np.mean([_angle(line) for line in values[f"{n} line"]])
@@ -62,7 +56,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     axes = figure.subplots(1, 3, sharey=True)
     for axis, name in zip(axes, ("the set", "double ramp", "double hinge"), strict=True):
@@ -87,16 +81,12 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-fig4",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Figure 4: classifiers on the synthetic set",
-    paper=PAPER,
     protocol=(
         "The set of Table 3, d = 0.2, C = 2 (double ramp) and 32 (double hinge), linear kernel.",
         "20 sets instead of one; the first is drawn. Rejection is counted on the training rows.",
     ),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over("repeat {repeat}", "synthetic", repeat=repeats(20, 2)),
 )

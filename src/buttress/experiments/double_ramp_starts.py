@@ -2,68 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from buttress.experiments._claims import always, cases
-from buttress.experiments._figures import GREY, marked_line, two_errors
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import COSTS, PAPER
+from buttress.experiments._figures import GREY, marked_line, plot_means
+from buttress.experiments._grids import grid, repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
+from buttress.experiments._reject_tables import COSTS
 from buttress.experiments._sampling import folds, generator
 from buttress.experiments.double_ramp_table3 import DATA
 from buttress.experiments.double_ramp_table3 import EXPERIMENT as TABLE
 
 _STARTS = ("zero", "random")
 _RUNS = 10
+_QUANTITIES = {"risk": "risk", "objective": "objective on the training part"}
 
 
-def _printed() -> dict[str, tuple[str | None, str | None]]:
-    """Risk and deviation of the double ramp in Table 3, by d."""
-    return {
-        cell.labels["d"]: (cell.printed, cell.spread)
-        for cell in TABLE.cells
-        if cell.labels["method"] == "double ramp" and cell.labels["quantity"] == "risk"
-    }
-
-
-def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for d, (risk, spread) in _printed().items():
-        for start in _STARTS:
-            key = f"{float(d):g}/{start}"
-            labels = {"d": d, "start": start}
-            cells.append(
-                Cell(
-                    f"{key}/risk",
-                    "synthetic",
-                    labels | {"quantity": "risk"},
-                    risk,
-                    spread,
-                    paper_runs=10,
-                    unit="risk",
-                    one_draw=True,
-                    unknown='missing in the paper: "the search starts at ..."',
-                )
-            )
-            cells.append(
-                Cell(
-                    f"{key}/objective",
-                    "synthetic",
-                    labels | {"quantity": "objective on the training part"},
-                    unit="objective",
-                )
-            )
-    return tuple(cells)
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    return [
-        Task(f"repeat {repeat}", "synthetic", {"repeat": repeat})
-        for repeat in range(plan.runs(_RUNS, 1))
-    ]
+# Risk and deviation of the double ramp in Table 3, by d.
+_PRINTED = {
+    cell.labels["d"]: (cell.printed, cell.spread)
+    for cell in TABLE.cells
+    if cell.id.endswith("/double ramp/risk")
+}
 
 
 def _random_start(
@@ -74,44 +38,40 @@ def _random_start(
     return X @ np.linalg.solve(X.T @ X, w), float(b), float(abs(rho))
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, repeat: int) -> Values:
     from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
-    repeat = arguments["repeat"]
-    X, y = DATA.load(plan, repeat)
+    X, y = DATA.rows(plan, repeat)
     random = generator(plan.seed, repeat)
     if plan.quick:
         X, y = X[::3], y[::3]
     costs = (0.1, 0.3) if plan.quick else COSTS
-    risk, objective = (np.zeros((len(costs), len(_STARTS))) for _ in range(2))
     splits = list(folds(len(y), 5 if plan.quick else 10, random))
+    values: Values = dict.fromkeys(
+        (f"{d:g}/{start}/{what}" for d, start, what in product(costs, _STARTS, _QUANTITIES)), 0.0
+    )
     for train, test in splits:
         gram = X[train] @ X[train].T
-        for i, d in enumerate(costs):
-            for j, start in enumerate(_STARTS):
-                first = None if start == "zero" else _random_start(X[train], random)
-                solution = solve_double_ramp(
-                    gram,
-                    y[train].astype(float),
-                    DoubleRampTerms(d=d, mu=1.0),
-                    C=DATA.ramp_C,
-                    start=first,
-                    tol=1e-6,
-                )
-                scores = y[test] * (X[test] @ (X[train].T @ solution.c) + solution.b)
-                refused = np.abs(scores) <= solution.rho if solution.rho > 0 else scores > np.inf
-                wrong = (scores <= 0) & ~refused
-                risk[i, j] += wrong.sum() + d * refused.sum()
-                objective[i, j] += solution.objective / len(splits)
-    values: Values = {}
-    for i, d in enumerate(costs):
-        for j, start in enumerate(_STARTS):
-            values[f"{d:g}/{start}/risk"] = risk[i, j] / len(y)
-            values[f"{d:g}/{start}/objective"] = objective[i, j]
-    return values
+        for d, start in product(costs, _STARTS):
+            solution = solve_double_ramp(
+                gram,
+                y[train].astype(float),
+                DoubleRampTerms(d=d, mu=1.0),
+                C=DATA.ramp_C,
+                start=None if start == "zero" else _random_start(X[train], random),
+                tol=1e-6,
+            )
+            scores = y[test] * (X[test] @ (X[train].T @ solution.c) + solution.b)
+            refused = np.abs(scores) <= solution.rho if solution.rho > 0 else scores > np.inf
+            wrong = (scores <= 0) & ~refused
+            values[f"{d:g}/{start}/risk"] += wrong.sum() + d * refused.sum()
+            values[f"{d:g}/{start}/objective"] += solution.objective / len(splits)
+    return {
+        key: value / len(y) if key.endswith("/risk") else value for key, value in values.items()
+    }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     costs = [f"{d:g}" for d in COSTS if d < 0.5]
     lower = {
         quantity: cases(
@@ -119,7 +79,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         )
         for quantity in ("risk", "objective")
     }
-    printed = {f"{float(d):g}": float(risk or "nan") for d, (risk, _) in _printed().items()}
+    printed = {d: float(risk or "nan") for d, (risk, _) in _PRINTED.items()}
     distance = {
         start: [
             abs(float(np.mean(values[f"{d}/{start}/risk"])) - printed[d])
@@ -145,22 +105,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
-    costs = [d for d in COSTS if f"{d:g}/zero/risk" in values]
     for k, start in enumerate(_STARTS):
-        runs = np.array([values[f"{d:g}/{start}/risk"] for d in costs], dtype=float)
-        axis.errorbar(
-            costs,
-            runs.mean(axis=1),
-            yerr=two_errors(runs),
-            label=f"start: {start}",
-            **marked_line(k),
-        )
-    printed = _printed()
+        keys = {d: f"{d:g}/{start}/risk" for d in COSTS}
+        plot_means(axis, values, keys, {"label": f"start: {start}"} | marked_line(k), errors=True)
     axis.plot(
-        [float(d) for d in printed],
-        [float(risk or "nan") for risk, _ in printed.values()],
+        [float(d) for d in _PRINTED],
+        [float(risk or "nan") for risk, _ in _PRINTED.values()],
         "x",
         color=GREY,
         label="printed",
@@ -169,10 +121,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-starts",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, beside Table 3: the start of the search",
-    paper=PAPER,
     protocol=(
         "The sets, folds, C and mu of Table 3. The paper says that the parameters are initialised, "
         "not how.",
@@ -183,10 +134,21 @@ EXPERIMENT = Experiment(
         "An experiment of ours, made after Table 3 was seen to give lower risks than printed: it "
         "asks for a cause and confirms nothing about the paper's protocol.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=grid(
+        {
+            "d": list(_PRINTED),
+            "start": _STARTS,
+            "quantity": _QUANTITIES,
+        },
+        group="synthetic",
+        printed={
+            f"{d}/{start}/risk": risk for (d, risk), start in product(_PRINTED.items(), _STARTS)
+        },
+        paper_runs={"risk": 10},
+        unit={"risk": "risk", "objective": "objective"},
+        one_draw={"risk": True},
+        unknown='missing in the paper: "the search starts at ..."',
+    ),
+    tasks=tasks_over("repeat {repeat}", "synthetic", repeat=repeats(_RUNS)),
     ours=True,
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import GREY, line_style
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._figures import GREY, line_style, panels
+from buttress.experiments._grids import grid
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 _COSTS = (0.05, 0.1, 0.2, 0.3, 0.4)
 _LOSSES = ("generalised hinge", "double hinge")
@@ -40,23 +39,7 @@ def _printed_loss(loss: str, d: float, u: NDArray[Any]) -> NDArray[Any]:
     return np.maximum(np.maximum(entropy - (1 - d) * u, entropy - d * u), 0.0)
 
 
-def _cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{d:g}/{loss}/{end}",
-            loss,
-            {"d": f"{d:g}", "loss": loss, "quantity": end},
-            f"{_stated(loss, d)[k]:.3f}",
-            exact=True,
-            unit="rho",
-            better=None,
-            remark="found on a grid of margins and of rho in steps of 0.001",
-        )
-        for d, loss, (k, end) in product(_COSTS, _LOSSES, enumerate(_ENDS))
-    )
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import DoubleHinge, GeneralizedHinge
 
     values: Values = {"u": _MARGINS[::12]}
@@ -89,7 +72,7 @@ def _bounding(loss: NDArray[Any], d: float) -> tuple[float, float]:
     return (float(good.min()), float(good.max())) if good.size else (np.nan, np.nan)
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     off = max(values[f"{d:g}/{loss}/difference"][0] for d, loss in product(_COSTS, _LOSSES))
     return [
         Check(
@@ -100,23 +83,19 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, 2, sharey=True)
+def _draw(figure: Figure, values: Runs) -> None:
     u = np.array(values["u"][0])
-    for axis, loss in zip(axes, _LOSSES, strict=True):
+    for axis, loss in panels(figure, _LOSSES, "loss", sharey=True):
         for k, d in enumerate(_COSTS[::2]):
             shown = np.array(values[f"{d:g}/{loss}/values"][0])
             axis.plot(u, shown, label=f"d = {d:g}", **line_style(k))
         axis.axhline(1, color=GREY, lw=0.6)
         axis.set(title=loss, xlabel="y f(x)", xlim=(-2, 3), ylim=(-0.1, 6))
-    axes[0].set_ylabel("loss")
-    axes[0].legend()
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-table1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Table 1: convex losses for the 0-d-1 loss",
-    paper=PAPER,
     protocol=(
         "The two definitions as printed, evaluated on 2401 margins, against the library's losses.",
         "The paper states for which rho each is an upper bound of the 0-d-1 loss: rho < 1 - d "
@@ -124,9 +103,18 @@ EXPERIMENT = Experiment(
         "again by search over rho in steps of 0.001 and shown as the stated ones where they are "
         "within two steps.",
     ),
-    cells=_cells(),
+    cells=grid(
+        {"d": _COSTS, "loss": _LOSSES, "quantity": _ENDS},
+        group="{1}",
+        printed={
+            f"{d:g}/{loss}/{end}": (f"{rho:.3f}", None)
+            for d, loss in product(_COSTS, _LOSSES)
+            for end, rho in zip(_ENDS, _stated(loss, d), strict=True)
+        },
+        exact=True,
+        unit="rho",
+        better=None,
+        remark="found on a grid of margins and of rho in steps of 0.001",
+    ),
     tasks=lambda plan: [Task("losses", "generalised hinge")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from buttress.datasets import make_noisy_band, make_reject_synthetic
 from buttress.experiments._figures import COLOURS, GREY, MARKERS
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values, repeated
-from buttress.experiments._reject_tables import PAPER
+from buttress.experiments._grids import repeats, tasks_over
+from buttress.experiments._model import Cell, Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import seed_of
 
 # region of y f(x), what the paper says of gamma' and gamma'' there
@@ -44,10 +44,6 @@ def _cells() -> tuple[Cell, ...]:
     )
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    return repeated(_SETS, plan.runs(_RUNS, 2))
-
-
 def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
     """The row of Table 2 every margin belongs to, the earliest where bands overlap."""
     region = np.full(len(margin), len(_REGIONS) - 1)
@@ -60,10 +56,9 @@ def _regions(margin: NDArray[Any], rho: float, mu: float) -> NDArray[Any]:
     return region
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, name: str, repeat: int) -> Values:
     from buttress.solvers.hinge.reject import DoubleRampTerms, solve_double_ramp
 
-    name, repeat = arguments["name"], arguments["repeat"]
     seed = seed_of(plan.seed, repeat, 12)
     make, n, C = (
         (make_noisy_band, 400, 100.0) if name == "noisy band" else (make_reject_synthetic, 300, 2.0)
@@ -101,8 +96,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for name in _SETS:
         if f"{name}/apart" not in values:
             continue
@@ -113,17 +107,14 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             text += f"; {stated[apart].mean():.1%} of the rows as stated there"
         if not apart.all():
             text += f"; {stated[~apart].mean():.1%} where the bands overlap"
-        checks.append(
-            Check(
-                f"every row of Table 2 holds where the two bands are apart ({name})",
-                bool(stated[apart].min() > 0.999) if apart.any() else None,
-                text,
-            )
+        yield Check(
+            f"every row of Table 2 holds where the two bands are apart ({name})",
+            bool(stated[apart].min() > 0.999) if apart.any() else None,
+            text,
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     shown = [name for name in _SETS if f"{name}/margin" in values]
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for axis, name in zip(axes, shown, strict=True):
@@ -137,10 +128,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axes[0].set_ylabel("(gamma' + gamma'') mu / C")
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-table2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, Table 2: dual variables at convergence",
-    paper=PAPER,
     protocol=(
         "Machines with mu = 1 and d = 0.2 on 10 draws each of the noisy band (C = 100) and the "
         "synthetic set (C = 2), linear kernel, solved to 1e-9.",
@@ -150,8 +140,5 @@ EXPERIMENT = Experiment(
         "The paper's table assumes that the bands do not overlap, which is 2 rho >= mu + mu^2.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over("{name}/{repeat}", repeat=repeats(_RUNS, 2), name=_SETS),
 )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
 from buttress.experiments._model import Plan
-from buttress.experiments._reject_tables import METHODS, RejectData, printed_cells, table
+from buttress.experiments._reject_tables import METHODS, RejectTable
 
 # d; double ramp: risk sd, rejected sd, accuracy sd; double hinge: the same
 _PRINTED = """
@@ -39,23 +39,24 @@ def _load(plan: Plan, repeat: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return (bunch.X - low) / np.where(high > low, high - low, 1.0), bunch.y
 
 
-DATA = RejectData("parkinsons", _load, ramp_C=32.0, hinge_C=32.0, kernel={"kernel": "linear"})
-EXPERIMENT = table(
-    5,
-    "Parkinson's disease",
-    DATA,
-    printed_cells(
-        "parkinsons",
-        _PRINTED,
-        unknown={METHODS[1]: _CHOSEN},
-        remarks={METHODS[0]: _FROM_SCALING},
-    ),
-    (
+DATA = RejectTable(
+    number=5,
+    name="parkinsons",
+    title="Parkinson's disease",
+    load=_load,
+    ramp_C=32.0,
+    hinge_C=32.0,
+    kernel={"kernel": "linear"},
+    printed=_PRINTED,
+    protocol=(
         "195 rows, 22 features, scaled to [0, 1] over all rows: of the scalings tried (none, "
         "z-scores, [0, 1]) the one that gives the double hinge's rejection rates. It is checked on "
         "the double ramp's columns, which did not choose it. Several rows belong to one person.",
         "C = 32 for both, linear kernel.",
     ),
-    ("0.35",),
+    exceptions=("0.35",),
+    unknown={METHODS[1]: _CHOSEN},
+    remarks={METHODS[0]: _FROM_SCALING},
     version=2,
 )
+EXPERIMENT = DATA.experiment()

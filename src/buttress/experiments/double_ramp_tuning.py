@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import GREY, line_style
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import GREY, line_style, panels
+from buttress.experiments._grids import Printed, full_or_quick, grid, repeats, tasks_over
+from buttress.experiments._model import Cell, Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._reject_sets import TABLES
-from buttress.experiments._reject_tables import METHODS, PAPER
+from buttress.experiments._reject_tables import METHODS, lost
 from buttress.experiments._sampling import seed_of
 
 _TUNED = METHODS[:2]
@@ -32,46 +32,24 @@ _RUNS = 5
 
 
 def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for (name, method), (cost, width) in _PRINTED.items():
-        for quantity, printed in (("log2 C", cost), ("log2 gamma", width)):
-            if printed is None:
-                continue
-            cells.append(
-                Cell(
-                    f"{name}/{method}/{quantity}",
-                    name,
-                    {"data": name, "method": method, "quantity": quantity},
-                    f"{np.log2(float(printed)):.0f}",
-                    paper_runs=1,
-                    better=None,
-                    unit=quantity,
-                    unknown='missing in the paper: "the grid of C and sigma was ..., chosen at '
-                    'd = ..."',
-                )
-            )
-        cells += [
-            Cell(
-                f"{name}/{method}/{quantity}",
-                name,
-                {"data": name, "method": method, "quantity": quantity},
-                unit="risk",
-            )
-            for quantity in ("risk at our choice", "risk at the printed values")
-        ]
-    return tuple(cells)
+    choices, risks = ("log2 C", "log2 gamma"), ("risk at our choice", "risk at the printed values")
+    printed: dict[str, Printed] = {
+        f"{name}/{method}/{choice}": (f"{np.log2(float(number)):.0f}", None)
+        for (name, method), numbers in _PRINTED.items()
+        for choice, number in zip(choices, numbers, strict=True)
+        if number
+    }
+    cells = grid(
+        {"data": list(TABLES), "method": _TUNED, "quantity": (*choices, *risks)},
+        printed=printed,
+        better=dict.fromkeys(choices),
+        unit={choice: choice for choice in choices} | dict.fromkeys(risks, "risk"),
+        unknown='missing in the paper: "the grid of C and sigma was ..., chosen at d = ..."',
+    )
+    return tuple(cell for cell in cells if cell.id in printed or cell.unit == "risk")
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    sets = ["synthetic"] if plan.quick else list(TABLES)
-    costs = (0.2,) if plan.quick else _COSTS
-    return [
-        Task(f"{name}/{d:g}/{repeat}", name, {"name": name, "d": d, "repeat": repeat})
-        for repeat, name, d in product(range(plan.runs(_RUNS, 1)), sets, costs)
-    ]
-
-
-def _grid(name: str, quick: bool) -> list[dict[str, float]]:
+def _settings(name: str, quick: bool) -> list[dict[str, float]]:
     powers = _POWERS[1:3] if quick else _POWERS
     if name != "ionosphere":
         return [{"C": 2.0**power} for power in powers]
@@ -79,31 +57,35 @@ def _grid(name: str, quick: bool) -> list[dict[str, float]]:
 
 
 def _risks(
-    model: Any, grid: list[dict[str, float]], X: NDArray[Any], y: NDArray[Any], d: float, seed: int
+    model: Any,
+    settings: list[dict[str, float]],
+    X: NDArray[Any],
+    y: NDArray[Any],
+    d: float,
+    seed: int,
 ) -> NDArray[Any]:
     """Risk of every setting over the same ten folds."""
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
-    lost = np.zeros(len(grid))
+    risks = np.zeros(len(settings))
     for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y):
-        for k, setting in enumerate(grid):
+        for k, setting in enumerate(settings):
             fitted = clone(model).set_params(d=d, tol=1e-4, **setting).fit(X[train], y[train])
-            refused = fitted.reject(X[test])
-            lost[k] += np.sum((fitted.predict(X[test]) != y[test]) & ~refused)
-            lost[k] += d * refused.sum()
-    return lost / len(y)
+            wrong, refused = lost(fitted, X[test], y[test])
+            risks[k] += wrong
+            risks[k] += d * refused
+    return risks / len(y)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name, d, repeat = arguments["name"], arguments["d"], arguments["repeat"]
+def _run(plan: Plan, name: str, d: float, repeat: int) -> Values:
     data = TABLES[name].DATA
-    X, y = data.load(plan, repeat)
-    grid = _grid(name, plan.quick)
+    X, y = data.rows(plan, repeat)
+    settings = _settings(name, plan.quick)
     values: Values = {}
     for method in _TUNED:
-        risks = _risks(data.models()[method], grid, X, y, d, seed_of(plan.seed, repeat, 8))
-        chosen = grid[int(np.argmin(risks))]
+        risks = _risks(data.models()[method], settings, X, y, d, seed_of(plan.seed, repeat, 8))
+        chosen = settings[int(np.argmin(risks))]
         key = f"{name}/{method}"
         values[f"{key}/log2 C"] = np.log2(chosen["C"])
         if "gamma" in chosen:
@@ -111,14 +93,13 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
         values[f"{key}/risk at our choice"] = risks.min()
         cost, width = _PRINTED[name, method]
         printed = {"C": float(cost or "nan")} | ({"gamma": float(width)} if width else {})
-        if printed in grid:
-            values[f"{key}/risk at the printed values"] = risks[grid.index(printed)]
+        if printed in settings:
+            values[f"{key}/risk at the printed values"] = risks[settings.index(printed)]
         values[f"{key}/{d:g}/risks"] = risks
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for (name, method), (cost, _) in _PRINTED.items():
         log_costs = values.get(f"{name}/{method}/log2 C")
         lost = values.get(f"{name}/{method}/risk at the printed values")
@@ -128,21 +109,18 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         excess = np.array(lost, dtype=float) - best
         wanted = float(np.log2(float(cost or "nan")))
         share = float(np.mean(np.array(log_costs) == wanted))
-        checks.append(
-            Check(
-                f"10-fold cross-validation chooses the printed C = {cost} ({name}, {method})",
-                None if 0.3 < share < 0.7 else share >= 0.7,
-                f"in {share:.0%} of {len(log_costs)} searches; its risk is {excess.mean():.4f} "
-                f"above the chosen one's on average, {excess.max():.4f} at most",
-            )
+        yield Check(
+            f"10-fold cross-validation chooses the printed C = {cost} ({name}, {method})",
+            None if 0.3 < share < 0.7 else share >= 0.7,
+            f"in {share:.0%} of {len(log_costs)} searches; its risk is {excess.mean():.4f} "
+            f"above the chosen one's on average, {excess.max():.4f} at most",
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     sets = [name for name in TABLES if f"{name}/{_TUNED[0]}/log2 C" in values]
-    axes = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
-    for axis, name in zip(axes, sets, strict=True):
+    label = "share of the searches"
+    for axis, name in panels(figure, sets, label, legend_in=-1, sharey=True):
         for k, method in enumerate(_TUNED):
             log_costs = np.array(values[f"{name}/{method}/log2 C"], dtype=float)
             powers = np.array(_POWERS, dtype=float)
@@ -151,14 +129,11 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             printed = np.log2(float(_PRINTED[name, method][0] or "nan"))
             axis.axvline(printed, color=GREY, lw=0.8, ls=(0, (1 + 3 * k, 2)))
         axis.set(title=name, xlabel="log2 C (grey: printed)")
-    axes[0].set_ylabel("share of the searches")
-    axes[-1].legend()
 
 
-EXPERIMENT = Experiment(
-    name="double-ramp-tuning",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Double ramp, C and the width by cross-validation",
-    paper=PAPER,
     protocol=(
         "The paper chooses C and the width by 10-fold cross-validation and prints the result over "
         "its tables; it gives neither the grid nor the d it was chosen at.",
@@ -167,8 +142,10 @@ EXPERIMENT = Experiment(
         "5 repetitions; every d and repetition is one search. Machines solved to 1e-4.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over(
+        "{name}/{d:g}/{repeat}",
+        repeat=repeats(_RUNS),
+        name=full_or_quick(TABLES, ("synthetic",)),
+        d=full_or_quick(_COSTS, (0.2,)),
+    ),
 )

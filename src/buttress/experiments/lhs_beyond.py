@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buttress.datasets import load_dataset
-from buttress.experiments._beyond import NOISE_AWARE, DefaultsBesidePrinted, beyond, noise_aware
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Plan, Task, Values, repeated
+from buttress.experiments._beyond import (
+    NOISE_AWARE,
+    DefaultsBesidePrinted,
+    beyond,
+    lowest,
+    noise_aware,
+)
+from buttress.experiments._grids import full_or_quick, repeats, tasks_over
+from buttress.experiments._model import Plan, Values
 from buttress.experiments._sampling import generator, random_split
 from buttress.experiments.lhs_table2 import EXPERIMENT as TABLE
+from buttress.experiments.lhs_table2 import SETS
 
 _DEFAULT = "LeakyHockeyStickClassifierCV"
-_CELLS = [cell for cell in TABLE.cells if cell.id.endswith("Gaussian/LHS/error")]
-_NAMES = {cell.group: cell.labels["data"] for cell in _CELLS}
 _BEST = {
-    name: min(
-        (
-            cell.printed or "nan"
-            for cell in TABLE.cells
-            if cell.group == name and cell.labels.get("quantity") == "error (%)" and cell.printed
-        ),
-        key=float,
-    )
-    for name in _NAMES
+    name: lowest(cell for cell in TABLE.cells if cell.group == name and cell.id.endswith("/error"))
+    for name in SETS
 }
-_RUNS = 5
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    names = ("bupa",) if plan.quick else tuple(_NAMES)
-    return repeated(names, plan.runs(_RUNS, 1))
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, name: str, repeat: int) -> Values:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     from buttress.model_selection import LeakyHockeyStickClassifierCV
 
-    name, repeat = arguments["name"], arguments["repeat"]
     bunch = load_dataset(name)
     train, test = random_split(len(bunch.y), 2 / 3, generator(plan.seed, repeat))
     models = {_DEFAULT: LeakyHockeyStickClassifierCV(), NOISE_AWARE: noise_aware()}
@@ -52,15 +40,13 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 
 
 EXPERIMENT = beyond(
-    name="lhs-beyond",
+    globals(),
     title="Leaky hockey stick",
-    paper=PAPER,
     protocol=(
         "The first 5 splits of Table 2 (2/3 for training), features standardised on the training "
         "part. Printed: the best of the four columns of Table 2, which is known only after the "
         "test rows were seen.",
     ),
-    beside=DefaultsBesidePrinted(_DEFAULT, _NAMES, _BEST, "four"),
-    tasks=_tasks,
-    run=_run,
+    beside=DefaultsBesidePrinted(_DEFAULT, SETS, _BEST, "four"),
+    tasks=tasks_over("{name}/{repeat}", repeat=repeats(5), name=full_or_quick(SETS, ("bupa",))),
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, marked_line
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import GREY, marked_line, panels, plot_means
+from buttress.experiments._grids import grid, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, world
 
@@ -22,26 +21,12 @@ _SCALE = 0.05
 _SAMPLES = 100
 
 
-def _cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{loss}/{schedule}/{n}",
-            loss,
-            {"loss": loss, "lambda": schedule, "n": str(n)},
-            unit="excess error (%)",
-            scale=100.0,
-        )
-        for loss, schedule, n in product(_EXPONENTS, _SCHEDULES, _SIZES)
-    )
-
-
 def _tasks(plan: Plan) -> list[Task]:
     sizes = _SIZES[:3] if plan.quick else _SIZES
-    tasks = [
-        Task(f"{loss}/{schedule}/{n}", loss, {"loss": loss, "schedule": schedule, "n": n})
-        for loss, schedule, n in product(_EXPONENTS, _SCHEDULES, sizes)
-    ]
-    return [Task("conditions", "LHS", {"loss": "", "schedule": "", "n": 0}), *tasks]
+    tasks = tasks_over(
+        "{loss}/{schedule}/{n}", "{loss}", loss=_EXPONENTS, schedule=_SCHEDULES, n=sizes
+    )
+    return [Task("conditions", "LHS", {"loss": "", "schedule": "", "n": 0}), *tasks(plan)]
 
 
 def _penalty(schedule: str, n: float) -> float:
@@ -50,10 +35,9 @@ def _penalty(schedule: str, n: float) -> float:
     return float(_SCALE * _SIZES[0] ** -0.5 * (n / _SIZES[0]) ** -power)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, loss: str, schedule: str, n: int) -> Values:
     from buttress.classifiers import LeakyHockeyStickClassifier
 
-    loss, schedule, n = arguments["loss"], arguments["schedule"], arguments["n"]
     if n == 0:
         return _conditions()
     small_world = world()
@@ -80,30 +64,23 @@ def _conditions() -> Values:
     return {"conditions met": met, "schedules admitted": fits}
 
 
-def _condition_checks(values: Mapping[str, list[Any]]) -> list[Check]:
+def _listed(names: Iterable[str], verdicts: list[Any], yes: str, no: str) -> str:
+    pairs = zip(names, verdicts, strict=True)
+    return ", ".join(f"{name}: {yes if good else no}" for name, good in pairs)
+
+
+def _check(values: Runs) -> Iterator[Check]:
     met, fits = values["conditions met"][0], values["schedules admitted"][0]
-    return [
-        Check(
-            "the distribution meets the theorems' conditions on g",
-            all(good is True for good in met),
-            ", ".join(
-                f"{name}: {'met' if good else 'not met'}"
-                for name, good in zip(_EXPONENTS, met, strict=True)
-            ),
-        ),
-        Check(
-            "of the three schedules the theorems admit n^-1/2 alone",
-            [good is True for good in fits] == [True, False, False],
-            ", ".join(
-                f"{name}: {'admitted' if good else 'no'}"
-                for name, good in zip(_SCHEDULES, fits, strict=True)
-            ),
-        ),
-    ]
-
-
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = _condition_checks(values)
+    yield Check(
+        "the distribution meets the theorems' conditions on g",
+        all(good is True for good in met),
+        _listed(_EXPONENTS, met, "met", "not met"),
+    )
+    yield Check(
+        "of the three schedules the theorems admit n^-1/2 alone",
+        [good is True for good in fits] == [True, False, False],
+        _listed(_SCHEDULES, fits, "admitted", "no"),
+    )
     sizes = [n for n in _SIZES if f"LHS/fixed/{n}" in values]
     schedule = next(iter(_SCHEDULES))
     for loss in _EXPONENTS:
@@ -111,39 +88,28 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
             np.array(values[f"{loss}/{schedule}/{n}"], dtype=float) for n in (sizes[0], sizes[-1])
         )
         theorem = "5" if loss == "LHS" else "7"
-        checks.append(
-            Check(
-                f"the error tends to the Bayes error (Theorem {theorem}, {loss})",
-                bool(last.mean() < 0.1 * first.mean()),
-                f"{100 * first.mean():.2f} points at n = {sizes[0]}, {100 * last.mean():.3f} at "
-                f"n = {sizes[-1]}",
-            )
+        yield Check(
+            f"the error tends to the Bayes error (Theorem {theorem}, {loss})",
+            bool(last.mean() < 0.1 * first.mean()),
+            f"{100 * first.mean():.2f} points at n = {sizes[0]}, {100 * last.mean():.3f} at "
+            f"n = {sizes[-1]}",
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, len(_EXPONENTS), sharey=True)
-    for axis, loss in zip(axes, _EXPONENTS, strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    label = "excess error (points)"
+    for axis, loss in panels(figure, list(_EXPONENTS), label, legend_in=-1, sharey=True):
         for k, schedule in enumerate(_SCHEDULES):
-            sizes = [n for n in _SIZES if f"{loss}/{schedule}/{n}" in values]
-            means = [100 * np.mean(values[f"{loss}/{schedule}/{n}"]) for n in sizes]
-            axis.plot(
-                sizes,
-                np.maximum(means, 1e-3),
-                label=f"lambda ~ {schedule}",
-                **marked_line(k),
-            )
+            keys = {n: f"{loss}/{schedule}/{n}" for n in _SIZES}
+            style = {"label": f"lambda ~ {schedule}"} | marked_line(k)
+            plot_means(axis, values, keys, style, scale=100, least=1e-3)
         axis.axhline(0.1, color=GREY, lw=0.6)
         axis.set(title=loss, xscale="log", yscale="log", xlabel="n")
-    axes[0].set_ylabel("excess error (points)")
-    axes[-1].legend()
 
 
-EXPERIMENT = Experiment(
-    name="lhs-consistency",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Theorems 5 and 7: consistency",
-    paper=PAPER,
     protocol=(
         WORLD_SENTENCE.replace("a sin", "0.4 sin"),
         "Machines without intercept for the leaky hockey stick and L_r with r = 5 and 2; lambda = "
@@ -152,9 +118,9 @@ EXPERIMENT = Experiment(
         "The theorems do not say that the other schedules fail: they are shown, not judged.",
         "An error that is a tenth of the first one at the largest n counts as tending to zero.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=grid(
+        {"loss": list(_EXPONENTS), "lambda": list(_SCHEDULES), "n": _SIZES},
+        unit="excess error (%)",
+        scale=100.0,
+    ),
 )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import GREY, draw_curves
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import Hinge, LeakyHockeyStick
 
     u = np.linspace(-2, 5, 701)
@@ -20,7 +16,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return {"u": u, "hinge": Hinge().value(u), "LHS": loss.value(u), "slope": loss.derivative(u)}
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     u, hinge, loss, slope = (np.array(values[k][0]) for k in ("u", "hinge", "LHS", "slope"))
     same = float(np.abs(loss - hinge)[u <= 1].max())
     jump = float(np.abs(np.diff(slope)).max())
@@ -37,7 +33,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     draw_curves(axis, values, "u", ("hinge", "LHS"))
     axis.axhline(0, color=GREY, lw=0.6)
@@ -45,13 +41,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="lhs-fig1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Figure 1: the loss",
-    paper=PAPER,
     protocol=("Values of the library's losses on a grid.",),
     tasks=lambda plan: [Task("losses", "losses")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from buttress.experiments._figures import COLOURS, DASHES, MARKERS, lettered
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._grids import repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import generator
 
 _ANGLES = np.linspace(0, 2 * np.pi, 36_001)
+_DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
 
 
 def _separable(random: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -26,8 +26,7 @@ def _separable(random: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any],
         y = np.repeat([-1, 1], 10)
         X = np.concatenate([block[random.integers(3, size=10)] for block in centres])
         X = X + np.sqrt(0.6) * random.standard_normal(X.shape)
-        directions = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-        if ((y[:, None] * (X @ directions)).min(axis=0) > 0).any():
+        if ((y[:, None] * (X @ _DIRECTIONS)).min(axis=0) > 0).any():
             return X, y, centres
 
 
@@ -35,15 +34,11 @@ def _best(margins: NDArray[Any], score: NDArray[Any]) -> float:
     return float(_ANGLES[np.argmax(np.where(margins.min(axis=0) > 0, score, -np.inf))])
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    return [Task(f"panel {r}", "panels", {"repeat": r}) for r in range(plan.runs(4, 2))]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, repeat: int) -> Values:
     from buttress.classifiers import LeakyHockeyStickClassifier
 
-    X, y, centres = _separable(generator(plan.seed, arguments["repeat"], 5))
-    margins = y[:, None] * (X @ np.stack([np.cos(_ANGLES), np.sin(_ANGLES)]))
+    X, y, centres = _separable(generator(plan.seed, repeat, 5))
+    margins = y[:, None] * (X @ _DIRECTIONS)
     smallest = _best(margins, margins.min(axis=0))
     product = _best(margins, np.log(np.maximum(margins, 1e-300)).sum(axis=0))
     model = LeakyHockeyStickClassifier(
@@ -65,12 +60,11 @@ def _turn(first: float, second: float) -> float:
     return float(np.degrees(min(gap, 2 * np.pi - gap)))
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    off = [_turn(a, b) for a, b in zip(values["LHS"], values["product of margins"], strict=True)]
-    apart = [
-        _turn(a, b)
-        for a, b in zip(values["smallest margin"], values["product of margins"], strict=True)
-    ]
+def _check(values: Runs) -> list[Check]:
+    off, apart = (
+        [_turn(a, b) for a, b in zip(values[key], values["product of margins"], strict=True)]
+        for key in ("LHS", "smallest margin")
+    )
     return [
         Check(
             "at small lambda the LHS direction maximises the product of margins",
@@ -85,7 +79,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     count = len(values["X"])
     figure.set_size_inches(8, 8)
     axes = figure.subplots((count + 1) // 2, 2, squeeze=False, sharex=True, sharey=True).ravel()
@@ -128,10 +122,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 
 
-EXPERIMENT = Experiment(
-    name="lhs-fig2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Figure 2: two kinds of margin",
-    paper=PAPER,
     protocol=(
         "Three normal distributions of variance 0.6 per class, centres N((1.8, -1.8), I) and "
         "N((-1.8, 1.8), I), ten rows per class, redrawn until a line through the origin "
@@ -139,8 +132,5 @@ EXPERIMENT = Experiment(
         "Both margins by search over 36,000 directions: (6), the largest smallest margin, and (7), "
         "the largest product of margins.",
     ),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over("panel {repeat}", "panels", repeat=repeats(4, 2)),
 )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import GREY, draw_curves
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 _EXPONENTS = (1.2, 2.0, 5.0)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import LeakyHockeyStick
 
     u = np.linspace(-1, 10, 1101)
@@ -25,7 +21,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     u, loss, far = (np.array(values[key][0]) for key in ("u", "LHS", "far"))
     gap = float(np.abs(loss - far).max())
     curves = [np.array(values[f"r = {r:g}"][0])[u > 1] for r in _EXPONENTS]
@@ -36,7 +32,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     u = np.array(values["u"][0])
     axis.plot(u, 1 - u, color=GREY, lw=0.8, label="1 - u")
@@ -45,13 +41,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="lhs-fig3",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Figure 3: other negatively divergent losses",
-    paper=PAPER,
     protocol=("Values of the library's losses on a grid; the grey line is 1 - u.",),
     tasks=lambda plan: [Task("losses", "losses")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

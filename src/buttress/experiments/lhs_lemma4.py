@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.experiments._figures import marked_line
-from buttress.experiments._lhs import PAPER
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import marked_line, plot_means
+from buttress.experiments._grids import full_or_quick, grid, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, World, world
 
@@ -19,37 +18,13 @@ _SIZES = (50, 200, 800, 3200)
 _DELTAS = (0.05, 0.1, 0.2, 0.5, 1.0)
 _SAMPLES = 100
 _SWING = 0.49
+_QUANTITIES = {"excess": "excess error", "reach": "max |f| / (B / (2 lambda)), Remark 5"}
+_BOUNDS = {f"bound/{delta:g}": f"Lemma 4, delta = {delta:g}" for delta in _DELTAS}
 
 
 def _penalty(n: int) -> float:
     """Admissible for Theorem 5: falls to zero, and slower than 1/n."""
     return float(0.05 / np.sqrt(n))
-
-
-def _cells() -> tuple[Cell, ...]:
-    bounds = tuple(
-        Cell(
-            f"{n}/bound/{delta:g}",
-            f"n = {n}",
-            {"n": str(n), "quantity": f"Lemma 4, delta = {delta:g}"},
-            unit="risk",
-        )
-        for n, delta in product(_SIZES, _DELTAS)
-    )
-    others = tuple(
-        Cell(f"{n}/{key}", f"n = {n}", {"n": str(n), "quantity": text}, unit="risk")
-        for n in _SIZES
-        for key, text in (
-            ("excess", "excess error"),
-            ("reach", "max |f| / (B / (2 lambda)), Remark 5"),
-        )
-    )
-    return (*others, *bounds)
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    sizes = _SIZES[:2] if plan.quick else _SIZES
-    return [Task(f"n = {n}", f"n = {n}", {"n": n}) for n in sizes]
 
 
 def _lemma4(small_world: World, f: NDArray[Any], delta: float) -> float:
@@ -65,10 +40,9 @@ def _lemma4(small_world: World, f: NDArray[Any], delta: float) -> float:
     return float((differ & clear).mean() + np.where(clear, 0.0, excess).mean())
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, n: int) -> Values:
     from buttress.classifiers import LeakyHockeyStickClassifier
 
-    n = arguments["n"]
     small_world, penalty = world(swing=_SWING), _penalty(n)
     model = LeakyHockeyStickClassifier(alpha=penalty, kernel="precomputed", fit_intercept=False)
     values: Values = {}
@@ -84,7 +58,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     sizes = [n for n in _SIZES if f"{n}/excess" in values]
     broken, ratio = 0, 0.0
     count = 0
@@ -125,31 +99,19 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
-    sizes = [n for n in _SIZES if f"{n}/excess" in values]
-    axis.plot(
-        sizes,
-        [max(1e-6, np.mean(values[f"{n}/excess"])) for n in sizes],
-        label="excess error",
-        **marked_line(0),
-    )
-    for k, delta in enumerate(_DELTAS):
-        means = [np.mean(values[f"{n}/bound/{delta:g}"]) for n in sizes]
-        axis.plot(
-            sizes,
-            means,
-            label=f"Lemma 4, delta = {delta:g}",
-            **marked_line(k + 1),
-        )
+    for k, (key, text) in enumerate({"excess": "excess error", **_BOUNDS}.items()):
+        keys = {n: f"{n}/{key}" for n in _SIZES}
+        least = 1e-6 if key == "excess" else -np.inf
+        plot_means(axis, values, keys, {"label": text} | marked_line(k), least=least)
     axis.set(xscale="log", yscale="log", xlabel="n", ylabel="mean over samples")
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="lhs-lemma4",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Lemma 4 and Remark 5: bounds against simulation",
-    paper=PAPER,
     protocol=(
         WORLD_SENTENCE.replace("a sin", "0.49 sin"),
         "Machines (13) without intercept, lambda = 0.05 / sqrt(n); 100 samples of every size.",
@@ -157,9 +119,9 @@ EXPERIMENT = Experiment(
         "delta/2), plus the excess leaky hockey stick risk elsewhere, both computed exactly. "
         "Remark 5 with B = 1.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=(
+        *grid({"n": _SIZES, "quantity": _QUANTITIES}, group="n = {}", unit="risk"),
+        *grid({"n": _SIZES, "quantity": _BOUNDS}, group="n = {}", unit="risk"),
+    ),
+    tasks=tasks_over("n = {n}", "n = {n}", n=full_or_quick(_SIZES, _SIZES[:2])),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -10,17 +10,14 @@ import numpy as np
 
 from buttress.datasets import make_mixture
 from buttress.experiments._claims import always, cases, in_points
-from buttress.experiments._lhs import (
-    KERNELS,
-    PAPER,
-    fit_lhs,
-    fit_svm,
-    package_width,
-)
-from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
-from buttress.experiments._sampling import Split, balanced_folds, generator, seed_of
+from buttress.experiments._grids import full_or_quick, grid, read_printed, repeats, tasks_over
+from buttress.experiments._lhs import KERNELS, Training, package_width
+from buttress.experiments._model import Check, Experiment, Pair, Plan, Runs, Values
+from buttress.experiments._sampling import balanced_folds, generator, seed_of
 
 _BAYES = {1: 0.1113, 2: 0.1151, 3: 0.1348}
+EXAMPLES = tuple(_BAYES)
+LEARNERS = ("LHS", "SVM")
 # example n, then LHS and SVM with the linear kernel, LHS and SVM with the Gaussian: error (se)
 _PRINTED = """
 1 50 34.63 0.05 34.35 0.05 17.11 0.04 17.29 0.04
@@ -37,44 +34,8 @@ _PRINTED = """
 3 900 22.42 0.04 22.50 0.04 18.07 0.04 18.02 0.04
 """
 _RUNS = 100
-
-
-def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for line in _PRINTED.strip().splitlines():
-        words = line.split()
-        numbers = iter(words[2:])
-        for kernel, learner in product(KERNELS, ("LHS", "SVM")):
-            cells.append(
-                Cell(
-                    f"{words[0]}/{words[1]}/{kernel}/{learner}",
-                    f"example{words[0]}",
-                    {
-                        "example": words[0],
-                        "n": words[1],
-                        "kernel": kernel,
-                        "learner": learner,
-                    },
-                    next(numbers),
-                    next(numbers),
-                    spread_is="se",
-                    paper_runs=100,
-                    unit="error (%)",
-                    scale=100.0,
-                    one_draw=True,
-                )
-            )
-    return tuple(cells)
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    sizes = (50,) if plan.quick else (50, 90, 200, 900)
-    tasks = []
-    for n, example in product(sizes, (1, 2, 3)):
-        for repeat in range(plan.runs(_RUNS, 2)):
-            arguments = {"example": example, "n": n, "repeat": repeat}
-            tasks.append(Task(f"{example}/{n}/{repeat}", f"example{example}", arguments))
-    return tasks
+_SIZES = (50, 90, 200, 900)
+_COLUMNS = [f"{kernel}/{learner}" for kernel, learner in product(KERNELS, LEARNERS)]
 
 
 def matching_centres(example: int, random: np.random.Generator, tolerance: float = 0.003) -> Any:
@@ -92,52 +53,55 @@ def matching_centres(example: int, random: np.random.Generator, tolerance: float
                 return sample.centers
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    example, n, repeat = arguments["example"], arguments["n"], arguments["repeat"]
+def _run(plan: Plan, example: int, n: int, repeat: int) -> Values:
     random = generator(plan.seed, example, n, repeat)
     centers = matching_centres(example, random, 1.0 if plan.quick else 0.003)
-    seeds = seed_of(plan.seed, example, n, repeat, 1), seed_of(plan.seed, example, n, repeat, 2)
-    train = make_mixture(n, example=example, centers=centers, random_state=seeds[0])
-    test = make_mixture(10_000, example=example, centers=centers, random_state=seeds[1])
-    errors = error_rates(
-        train, test, random, balanced_folds(train.y, 5, plan.seed, repeat), plan.quick
-    )
+    errors = error_rates(plan, centers, random, (example, n, repeat))
     return {f"{example}/{n}/{key}": error for key, error in errors.items()}
 
 
 def error_rates(
-    train: Any, test: Any, random: np.random.Generator, folds: list[Split], quick: bool
+    plan: Plan, centers: Any, random: np.random.Generator, numbers: tuple[int, ...]
 ) -> dict[str, float]:
-    """Test error of both learners with both kernels, by ``kernel/learner``."""
+    """Test error of both learners with both kernels, by ``kernel/learner``, on a new sample.
+
+    The numbers (example, rows, ..., repetition) are those of its seeds.
+    """
+    example, n, *_, repeat = numbers
+    train, test = (
+        make_mixture(
+            size,
+            example=example,
+            centers=centers,
+            random_state=seed_of(plan.seed, *numbers, side),
+        )
+        for side, size in ((1, n), (2, 10_000))
+    )
+    folds = balanced_folds(train.y, 5, plan.seed, repeat)
     width = package_width(train.X, random)
     errors = {}
     for kernel in KERNELS:
-        for learner, fit in (("LHS", fit_lhs), ("SVM", fit_svm)):
-            model, _ = fit(train.X, train.y, folds, kernel, width, quick)
+        given = Training(train.X, train.y, folds, kernel, width, plan.quick)
+        for learner, (model, _) in zip(LEARNERS, (given.fit_lhs(), given.fit_svm()), strict=True):
             errors[f"{kernel}/{learner}"] = 1 - model.score(test.X, test.y)
     return errors
 
 
-def paired(values: Mapping[str, list[Any]], cases_of: Mapping[str, str]) -> list[Pair]:
+def paired(values: Runs, names: Mapping[str, str]) -> list[Pair]:
     """LHS minus SVM, in points, on the same draws."""
-    pairs = []
-    for what, key in cases_of.items():
-        lhs, svm = values.get(f"{key}/LHS"), values.get(f"{key}/SVM")
-        if lhs and svm:
-            pairs.append(in_points(what, "LHS - SVM", lhs, svm))
-    return pairs
+    keys = {what: (f"{name}/LHS", f"{name}/SVM") for what, name in names.items()}
+    return in_points(values, "LHS - SVM", keys)
 
 
-def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-    keys = {
+def _pairs(values: Runs) -> list[Pair]:
+    names = {
         f"Example {example}, n = {n}, {kernel}": f"{example}/{n}/{kernel}"
-        for example, n, kernel in product((1, 2, 3), (50, 90, 200, 900), KERNELS)
+        for example, n, kernel in product(EXAMPLES, _SIZES, KERNELS)
     }
-    return paired(values, keys)
+    return paired(values, names)
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for statement, example, kernel in (
         ("the Gaussian LHS slightly outperforms the Gaussian SVM in Example 1", 1, "Gaussian"),
         ("the linear LHS consistently outperforms the linear SVM in Example 2", 2, "linear"),
@@ -145,18 +109,16 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ):
         keys = {
             f"n = {n}": (f"{example}/{n}/{kernel}/LHS", f"{example}/{n}/{kernel}/SVM")
-            for n in (50, 90, 200, 900)
+            for n in _SIZES
         }
         compared = cases(values, keys)
         if compared:
-            checks.append(always(statement, compared))
-    return checks
+            yield always(statement, compared)
 
 
-EXPERIMENT = Experiment(
-    name="lhs-table1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Table 1: simulated mixtures",
-    paper=PAPER,
     protocol=(
         "Three mixtures, n = 50, 90, 200, 900 training rows, 10,000 test rows (the printed "
         "standard errors fit pooled binomial errors over 100 runs of that size).",
@@ -173,9 +135,21 @@ EXPERIMENT = Experiment(
         "Runs: 100, as in the paper.",
         "The paper prints standard errors.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    check=_check,
-    pairs=_pairs,
+    cells=grid(
+        {"example": EXAMPLES, "n": _SIZES, "kernel": KERNELS, "learner": LEARNERS},
+        group="example{}",
+        printed=read_printed(_PRINTED, 2, _COLUMNS),
+        spread_is="se",
+        paper_runs=100,
+        unit="error (%)",
+        scale=100.0,
+        one_draw=True,
+    ),
+    tasks=tasks_over(
+        "{example}/{n}/{repeat}",
+        "example{example}",
+        n=full_or_quick(_SIZES, _SIZES[:1]),
+        example=EXAMPLES,
+        repeat=repeats(_RUNS, 2),
+    ),
 )

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from buttress.datasets import load_dataset
 from buttress.experiments._claims import at_least, cases
-from buttress.experiments._lhs import (
-    KERNELS,
-    PAPER,
-    fit_lhs,
-    fit_svm,
-    package_width,
-)
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._grids import Printed, grid, read_printed
+from buttress.experiments._lhs import KERNELS, Training, package_width
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Runs, Task, Values
 from buttress.experiments._sampling import balanced_folds, generator, random_split, standardised
 
 # set, name in the paper, kernel: LHS error (se) time, SVM error (se) time
@@ -52,29 +47,29 @@ vertebral_2c Vertebral linear 14.88 0.35 0.14 15.18 0.35 14.38
 vertebral_2c Vertebral Gaussian 16.81 0.37 1.14 15.83 0.36 6.69
 """
 # rows and features as printed
-_SIZES = {
-    "arrhythmia": ("68", "233"),
-    "australian": ("690", "14"),
-    "banknote": ("1372", "4"),
-    "qsar_biodeg": ("1055", "41"),
-    "bupa": ("345", "6"),
-    "kr_vs_kp": ("3196", "36"),
-    "cleveland": ("297", "13"),
-    "hepatitis": ("80", "19"),
-    "hungarian": ("261", "10"),
-    "lsvt": ("126", "310"),
-    "musk1": ("475", "166"),
-    "parkinsons": ("195", "22"),
-    "sonar": ("208", "60"),
-    "spect_train": ("80", "22"),
-    "vertebral_2c": ("310", "6"),
-}
+_SIZES = """
+arrhythmia 68 233
+australian 690 14
+banknote 1372 4
+qsar_biodeg 1055 41
+bupa 345 6
+kr_vs_kp 3196 36
+cleveland 297 13
+hepatitis 80 19
+hungarian 261 10
+lsvt 126 310
+musk1 475 166
+parkinsons 195 22
+sonar 208 60
+spect_train 80 22
+vertebral_2c 310 6
+"""
 LEARNERS = ("LHS", "SVM", "LHS by MM")
 _RUNS = 100
 _TIMED_RUNS = 3
 # The largest sets, which come last.
 _BIG = ("banknote", "qsar_biodeg", "kr_vs_kp")
-_MACHINE = "another computer, and another program for the SVM (kernlab in R)"
+_QUANTITIES = {"error": "error (%)", "seconds": "time (s)"}
 _REMARKS = {
     "size": "the file in the repository; the paper does not say which rows or columns it dropped",
     "LHS": "the paper stops its solver after 10,000 steps over the path, this one solves every "
@@ -85,62 +80,47 @@ _REMARKS = {
 }
 
 
-def _cells() -> tuple[Cell, ...]:
-    cells = []
+SETS = {line.split()[0]: line.split()[1] for line in _PRINTED.strip().splitlines()}
+
+
+def _printed() -> dict[str, Printed]:
+    printed: dict[str, Printed] = {}
     for line in _PRINTED.strip().splitlines():
-        name, title, kernel, *numbers = line.split()
-        for what, size in zip(("n", "p"), _SIZES[name] if kernel == "linear" else (), strict=False):
-            cells.append(
-                Cell(
-                    f"{name}/{what}",
-                    name,
-                    {"data": title, "quantity": what},
-                    size,
-                    exact=True,
-                    unit=what,
-                    better=None,
-                    remark=_REMARKS["size"],
-                )
-            )
-        for learner in LEARNERS:
-            first = LEARNERS.index(learner) * 3
-            error, spread, seconds = (numbers[first : first + 3] + [None] * 3)[:3]
-            labels = {"data": title, "kernel": kernel, "learner": learner}
-            cells.append(
-                Cell(
-                    f"{name}/{kernel}/{learner}/error",
-                    name,
-                    labels | {"quantity": "error (%)"},
-                    error,
-                    spread,
-                    spread_is="se",
-                    paper_runs=100,
-                    unit="error (%)",
-                    scale=100.0,
-                    remark=_REMARKS.get(name, _REMARKS.get(learner, "")),
-                )
-            )
-            cells.append(
-                Cell(
-                    f"{name}/{kernel}/{learner}/seconds",
-                    name,
-                    labels | {"quantity": "time (s)"},
-                    seconds,
-                    paper_runs=3,
-                    unit="time (s)",
-                    unknown=_MACHINE if seconds else "",
-                    other_machine=True,
-                )
-            )
-    return tuple(cells)
+        name, _, kernel, *numbers = line.split()
+        for k, learner in enumerate(LEARNERS[:2]):
+            error, spread, seconds = numbers[3 * k : 3 * k + 3]
+            printed[f"{name}/{kernel}/{learner}/error"] = error, spread
+            printed[f"{name}/{kernel}/{learner}/seconds"] = seconds, None
+    return printed
 
 
-_SETS = tuple(dict.fromkeys(line.split()[0] for line in _PRINTED.strip().splitlines()))
+def _cells() -> tuple[Cell, ...]:
+    sizes = grid(
+        {"data": SETS, "quantity": ("n", "p")},
+        printed=read_printed(_SIZES, 1, ("n", "p"), spreads=False),
+        exact=True,
+        unit={"n": "n", "p": "p"},
+        better=None,
+        remark=_REMARKS["size"],
+    )
+    results = grid(
+        {"data": SETS, "kernel": KERNELS, "learner": LEARNERS, "quantity": _QUANTITIES},
+        printed=_printed(),
+        spread_is={"error": "se"},
+        paper_runs={"error": 100, "seconds": 3},
+        unit=_QUANTITIES,
+        scale={"error": 100.0},
+        unknown={"seconds": "another computer, and another program for the SVM (kernlab in R)"},
+        other_machine={"seconds": True},
+        remark=_REMARKS,
+    )
+    order = list(SETS)
+    return tuple(sorted((*sizes, *results), key=lambda cell: order.index(cell.group)))
 
 
 def _tasks(plan: Plan) -> list[Task]:
     """Errors first, then times; small sets first, and every set once before any set twice."""
-    names = ("spect_train", "bupa") if plan.quick else sorted(_SETS, key=_BIG.__contains__)
+    names = ("spect_train", "bupa") if plan.quick else sorted(SETS, key=_BIG.__contains__)
     tasks = []
     if not plan.quick:
         tasks = [Task(f"size/{name}", name, {"name": name, "kind": "size"}) for name in names]
@@ -167,32 +147,30 @@ def _fills(task: Task, cell: str) -> bool:
     return (data, wanted) == (name, kind) and form == task.arguments["kernel"]
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name = arguments["name"]
+def _run(plan: Plan, name: str, kind: str, kernel: str = "", repeat: int = 0) -> Values:
     bunch = load_dataset(name)
-    if arguments["kind"] == "size":
+    if kind == "size":
         rows, features = bunch.X.shape
         return {f"{name}/n": rows, f"{name}/p": features}
-    kernel, repeat = arguments["kernel"], arguments["repeat"]
     random = generator(plan.seed, repeat)
     train, test = random_split(len(bunch.y), 2 / 3, random)
     X, y = standardised(bunch.X, train), bunch.y
     width = package_width(X[train], random)
-    common = (X[train], y[train], balanced_folds(y[train], 5, plan.seed, repeat), kernel, width)
+    folds = balanced_folds(y[train], 5, plan.seed, repeat)
+    given = Training(X[train], y[train], folds, kernel, width, plan.quick)
     key = f"{name}/{kernel}"
     values: Values = {}
-    if arguments["kind"] == "error":
-        for learner, fit in (("LHS", fit_lhs), ("SVM", fit_svm)):
-            model, _ = fit(*common, plan.quick)
+    if kind == "error":
+        for learner, (model, _) in zip(LEARNERS, (given.fit_lhs(), given.fit_svm()), strict=False):
             values[f"{key}/{learner}/error"] = 1 - model.score(X[test], y[test])
         return values
     # The first fit of a process loads compiled code, which is not what is to be measured.
-    fit_lhs(*common, True)
-    if arguments["kind"] == "time":
-        _, values[f"{key}/LHS/seconds"] = fit_lhs(*common, plan.quick)
-        _, values[f"{key}/SVM/seconds"] = fit_svm(*common, plan.quick, timed=True)
+    replace(given, quick=True).fit_lhs()
+    if kind == "time":
+        _, values[f"{key}/LHS/seconds"] = given.fit_lhs()
+        _, values[f"{key}/SVM/seconds"] = given.fit_svm(timed=True)
         return values
-    model, values[f"{key}/LHS by MM/seconds"] = fit_lhs(*common, plan.quick, solver="mm")
+    model, values[f"{key}/LHS by MM/seconds"] = given.fit_lhs(solver="mm")
     values[f"{key}/LHS by MM/error"] = 1 - model.score(X[test], y[test])
     return values
 
@@ -200,17 +178,16 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
 def _sides(kernel: str, ours: str, quantity: str) -> dict[str, tuple[str, str]]:
     return {
         name: (f"{name}/{kernel}/{ours}/{quantity}", f"{name}/{kernel}/SVM/{quantity}")
-        for name in _SETS
+        for name in SETS
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for kernel, better, faster in (("linear", 10, 15), ("Gaussian", 6, 13)):
         compared = cases(values, _sides(kernel, "LHS", "error"))
         if compared:
             text = f"the {kernel} LHS outperforms the SVM on {better} of 15 data sets"
-            checks.append(at_least(text, better, compared))
+            yield at_least(text, better, compared)
         for ours, whose in (("LHS", "this package's"), ("LHS by MM", "the paper's")):
             compared = cases(values, _sides(kernel, ours, "seconds"))
             if compared:
@@ -218,14 +195,12 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
                     f"the {kernel} LHS, by {whose} algorithm, is faster than the SVM on "
                     f"{faster} of 15 data sets"
                 )
-                checks.append(at_least(text, faster, compared))
-    return checks
+                yield at_least(text, faster, compared)
 
 
-EXPERIMENT = Experiment(
-    name="lhs-table2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Leaky hockey stick, Table 2: fifteen data sets",
-    paper=PAPER,
     protocol=(
         "Random 2/3 of the rows for training, the rest for testing; features standardised on the "
         "training part (the paper does not mention scaling).",
@@ -246,8 +221,4 @@ EXPERIMENT = Experiment(
         "The paper prints standard errors; they equal pooled binomial errors.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    check=_check,
-    fills=_fills,
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS, GREY
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments.pa_ramp_table1 import PAPER
+from buttress.experiments._figures import COLOURS, GREY, panels
+from buttress.experiments._grids import grid
+from buttress.experiments._model import Cell, Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
 from buttress.experiments.pa_ramp_table2 import NOISE, candidates, load, noisy_split, tuned
 
@@ -28,31 +29,19 @@ def _cells() -> tuple[Cell, ...]:
         name, noise, learner, what = cell.id.split("/")
         # prediction times are Table 2's own
         if (name, learner) == ("banana_ida", "PA-RAMP") and what in ("accuracy", "SVs"):
-            cells.append(
-                Cell(
-                    f"{noise}/{what}",
-                    "banana_ida",
-                    {"noise": cell.labels["noise"], "quantity": what},
-                    cell.printed,
-                    cell.spread,
-                    paper_runs=5,
-                    better=cell.better,
-                    unit=cell.unit,
-                    scale=cell.scale,
-                )
-            )
-    cells += [
-        Cell(
-            f"{noise:g}/locked",
-            "banana_ida",
-            {"noise": f"{noise:.0%}", "quantity": "orders that lock a region (%)"},
-            unit="share (%)",
-            scale=100.0,
-            better=None,
-        )
-        for noise in NOISE
-    ]
-    return tuple(cells)
+            labels = {"noise": cell.labels["noise"], "quantity": what}
+            cells.append(replace(cell, id=f"{noise}/{what}", labels=labels, remark=""))
+    locked = grid(
+        {
+            "noise": {noise: f"{noise:.0%}" for noise in NOISE},
+            "quantity": {"locked": "orders that lock a region (%)"},
+        },
+        group="banana_ida",
+        unit="share (%)",
+        scale=100.0,
+        better=None,
+    )
+    return (*cells, *locked)
 
 
 def _tasks(plan: Plan) -> list[Task]:
@@ -61,17 +50,16 @@ def _tasks(plan: Plan) -> list[Task]:
         Task(
             f"{noise:g}/{first}",
             "banana_ida",
-            {"noise": noise, "splits": [first, min(first + _SPLITS_PER_TASK, splits)]},
+            {"noise": noise, "splits": (first, min(first + _SPLITS_PER_TASK, splits))},
         )
         for first, noise in product(range(0, splits, _SPLITS_PER_TASK), NOISE)
     ]
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    noise, (first, last) = arguments["noise"], arguments["splits"]
+def _run(plan: Plan, noise: float, splits: tuple[int, int]) -> Values:
     X, y = load("banana_ida", 500 if plan.quick else None)
     of_splits = []
-    for repeat in range(first, last):
+    for repeat in range(*splits):
         data, seed = noisy_split(X, y, noise, plan.seed, repeat)
         with warnings.catch_warnings():
             # that it refuses many rows is what is counted here
@@ -88,44 +76,38 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _locked(values: Mapping[str, list[Any]], noise: float) -> tuple[Any, Any]:
+def _locked(values: Runs, noise: float) -> tuple[Any, Any]:
     accuracy = np.array(values[f"{noise:g}/accuracy"], dtype=float)
     return accuracy, np.array(values[f"{noise:g}/locked"], dtype=bool)
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for noise in NOISE:
         if f"{noise:g}/accuracy" not in values:
             continue
         accuracy, locked = _locked(values, noise)
-        cell = next(c for c in EXPERIMENT.cells if c.id == f"{noise:g}/accuracy")
-        printed = float(cell.printed or "nan")
+        cell = EXPERIMENT.cell(f"{noise:g}/accuracy")
         error = 100 * float(accuracy.std(ddof=1)) / np.sqrt(len(accuracy))
         theirs = float(cell.spread or "nan") / np.sqrt(5)
-        gap = 100 * float(accuracy.mean()) - printed
-        text = f"{100 * accuracy.mean():.2f} ± {error:.2f} against {printed} ± {theirs:.2f}"
+        gap = 100 * float(accuracy.mean()) - cell.number
+        text = f"{100 * accuracy.mean():.2f} ± {error:.2f} against {cell.number} ± {theirs:.2f}"
         if locked.any() and not locked.all():
             text += (
                 f"; {100 * accuracy[~locked].mean():.2f} where no region is locked, "
                 f"{100 * accuracy[locked].mean():.2f} in the {locked.mean():.1%} where one is"
             )
-        checks.append(
-            Check(
-                f"the mean accuracy over {len(accuracy)} splits is the printed one, {noise:.0%} of "
-                "the labels flipped",
-                bool(abs(gap) <= 2 * np.hypot(error, theirs)),
-                text,
-            )
+        yield Check(
+            f"the mean accuracy over {len(accuracy)} splits is the printed one, {noise:.0%} of "
+            "the labels flipped",
+            bool(abs(gap) <= 2 * np.hypot(error, theirs)),
+            text,
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     shown = [noise for noise in NOISE if f"{noise:g}/accuracy" in values]
-    axes = figure.subplots(1, len(shown), squeeze=False, sharex=True, sharey=True)[0]
     bins = np.arange(60.0, 93.0, 1.0)
-    for axis, noise in zip(axes, shown, strict=True):
+    for axis, noise in panels(figure, shown, "splits", loc="upper left", sharex=True, sharey=True):
         accuracy, locked = _locked(values, noise)
         axis.hist(
             [100 * accuracy[~locked].clip(0.6), 100 * accuracy[locked].clip(0.6)],
@@ -135,17 +117,14 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             hatch=["", "///"],
             label=["no region locked", "a region locked"],
         )
-        cell = next(c for c in EXPERIMENT.cells if c.id == f"{noise:g}/accuracy")
-        axis.axvline(float(cell.printed or "nan"), color=GREY, ls="--", label="printed mean of 5")
+        printed = EXPERIMENT.cell(f"{noise:g}/accuracy").number
+        axis.axvline(printed, color=GREY, ls="--", label="printed mean of 5")
         axis.set(title=f"{noise:.0%} of labels flipped", xlabel="accuracy (%)")
-    axes[0].set_ylabel("splits")
-    axes[0].legend(loc="upper left")
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-banana",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, banana over many splits",
-    paper=PAPER,
     protocol=(
         "The protocol of Table 2 for PA-RAMP on banana, 200 random splits instead of 5: one pass "
         "in random order, s by 5-fold cross-validation on the first 1000 training rows.",
@@ -157,9 +136,5 @@ EXPERIMENT = Experiment(
         "region.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
     ours=True,
 )

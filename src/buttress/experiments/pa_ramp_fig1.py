@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import COLOURS, lettered
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
-from buttress.experiments.pa_ramp_table1 import PAPER
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import Hinge, Ramp
 
     z = np.linspace(-4, 2, 241)
@@ -24,7 +20,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     hinge, ramp, far = (np.array(values[key][0]) for key in ("hinge", "ramp", "ramp far"))
     z = np.array(values["z"][0])
     limit = float(np.abs(hinge - far).max())
@@ -36,7 +32,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     for axis, key, title in ((left, "hinge", "hinge"), (right, "ramp", "ramp, s = -2")):
         axis.plot(values["z"][0], values[key][0], color=COLOURS[0])
@@ -45,13 +41,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     lettered((left, right))
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-fig1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, Figure 1: hinge and ramp loss",
-    paper=PAPER,
     protocol=("Values of the library's losses on a grid.",),
     tasks=lambda plan: [Task("losses", "losses")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

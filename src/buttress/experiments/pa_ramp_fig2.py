@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.base import clone
 
 from buttress.experiments._figures import lettered, line_style
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._grids import full_or_quick, repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import generator
-from buttress.experiments.pa_ramp_table1 import PAPER
-from buttress.experiments.pa_ramp_table2 import LEARNERS, SETS, candidates, chosen, load
+from buttress.experiments.pa_ramp_table1 import SETS
+from buttress.experiments.pa_ramp_table2 import LEARNERS, candidates, chosen, load
 
 _CURVE_POINTS = 40
 _ORDERS = 3
 _LEARNERS = LEARNERS[:4]
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    names = ["wdbc"] if plan.quick else list(SETS)
-    return [
-        Task(f"{name}/{order}", name, {"name": name, "order": order})
-        for order in range(plan.runs(_ORDERS, 2))
-        for name in names
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name, number = arguments["name"], arguments["order"]
+def _run(plan: Plan, name: str, order: int) -> Values:
     X, y = load(name, 300 if plan.quick else None)
-    order = generator(plan.seed, number).permutation(len(y))
-    X, y = X[order], y[order]
+    rows = generator(plan.seed, order).permutation(len(y))
+    X, y = X[rows], y[rows]
     held = min(1000, round(0.1 * len(y))) if name == "wdbc" else min(1000, len(y))
     ends = np.unique(np.geomspace(min(20, len(y)), len(y), _CURVE_POINTS).astype(int))
     values: Values = {f"{name}/seen": ends}
     for learner in _LEARNERS:
-        models = candidates(learner, number, plan.quick)
+        models = candidates(learner, order, plan.quick)
         if learner == "Pegasos":
             # rows come in order here: each is predicted before it is learnt from
             models = [model.set_params(sampling="in_order") for model in models]
-        model = clone(chosen(models, X[:held], y[:held], generator(plan.seed, number, 2)))
+        model = clone(chosen(models, X[:held], y[:held], generator(plan.seed, order, 2)))
         wrong = []
         for start, end in zip([0, *ends], ends, strict=False):
             model.partial_fit(X[start:end], y[start:end], classes=[-1, 1])
@@ -50,25 +40,21 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for name, title in SETS.items():
         if f"{name}/PA-RAMP" not in values:
             continue
         curves = np.array(values[f"{name}/PA-RAMP"], dtype=float)
         first, last = curves[:, 0], curves[:, -1]
-        checks.append(
-            Check(
-                f"PA-RAMP's misclassification rate falls along the stream ({title})",
-                bool(np.all(last < first)),
-                f"{first.mean():.3f} to {last.mean():.3f}, mean of {len(curves)} orders; the last "
-                f"rate lies between {last.min():.3f} and {last.max():.3f}",
-            )
+        yield Check(
+            f"PA-RAMP's misclassification rate falls along the stream ({title})",
+            bool(np.all(last < first)),
+            f"{first.mean():.3f} to {last.mean():.3f}, mean of {len(curves)} orders; the last "
+            f"rate lies between {last.min():.3f} and {last.max():.3f}",
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     shown = [name for name in SETS if f"{name}/seen" in values]
     figure.set_size_inches(9, 6 if len(shown) > 2 else 4)
     axes = figure.subplots(2 if len(shown) > 2 else 1, -(-len(shown) // 2) or 1, squeeze=False)
@@ -95,10 +81,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     )
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-fig2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, Figure 2: mistakes along the stream",
-    paper=PAPER,
     protocol=(
         "One pass over each set in each of 3 random orders, features standardised, kernel "
         "exp(-||x-z||^2). Lines are means over the orders, bands their range.",
@@ -106,9 +91,8 @@ EXPERIMENT = Experiment(
         "Parameters as in Table 2, by 5-fold cross-validation on the first 1000 rows of the order "
         "(10 % of Breast Cancer); Pegasos takes the rows in order.",
     ),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over(
+        "{name}/{order}", order=repeats(_ORDERS, 2), name=full_or_quick(SETS, ("wdbc",))
+    ),
     version=2,
 )

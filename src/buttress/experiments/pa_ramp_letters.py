@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS, MARKERS
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments.pa_ramp_table1 import PAPER
+from buttress.experiments._figures import COLOURS, MARKERS, panels
+from buttress.experiments._grids import full_or_quick, repeats, tasks_over
+from buttress.experiments._model import Cell, Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments.pa_ramp_table2 import EXPERIMENT as TABLE
 from buttress.experiments.pa_ramp_table2 import NOISE, candidates, load, noisy_split, tuned
 
@@ -25,38 +25,22 @@ def _cells() -> tuple[Cell, ...]:
         name, noise, learner, what = cell.id.split("/")
         if name != "letter" or learner not in _LEARNERS:
             continue
+        labels = {"gamma": f"{width:g}"} | {k: v for k, v in cell.labels.items() if k != "data"}
         cells.append(
-            Cell(
-                f"{width:g}/{noise}/{learner}/{what}",
-                f"width {width:g}",
-                {"gamma": f"{width:g}"} | {k: v for k, v in cell.labels.items() if k != "data"},
-                cell.printed,
-                cell.spread,
-                paper_runs=5,
-                better=cell.better,
-                unit=cell.unit,
-                scale=cell.scale,
+            replace(
+                cell,
+                id=f"{width:g}/{noise}/{learner}/{what}",
+                group=f"width {width:g}",
+                labels=labels,
                 unknown='missing in the paper: "the Gaussian kernel is exp(-... ||x - z||^2)"; it '
                 'says "with parameter 1"',
+                remark="",
             )
         )
     return tuple(cells)
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    noise = (0.0,) if plan.quick else NOISE
-    return [
-        Task(
-            f"{width:g}/{rate:g}/{repeat}",
-            f"width {width:g}",
-            {"width": width, "noise": rate, "repeat": repeat},
-        )
-        for repeat, width, rate in product(range(plan.runs(_SPLITS, 1)), _WIDTHS, noise)
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    width, noise, repeat = arguments["width"], arguments["noise"], arguments["repeat"]
+def _run(plan: Plan, width: float, noise: float, repeat: int) -> Values:
     X, y = load("letter", 500 if plan.quick else None)
     data, seed = noisy_split(X, y, noise, plan.seed, repeat)
     values: Values = {}
@@ -69,48 +53,43 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _ratios(values: Mapping[str, list[Any]], learner: str) -> dict[float, float]:
+def _ratios(values: Runs, learner: str) -> dict[float, float]:
     """By width: our support vectors over the printed ones, geometric mean over the noise."""
-    printed = {cell.id: float(cell.printed or "nan") for cell in EXPERIMENT.cells}
     ratios = {}
     for width in _WIDTHS:
         keys = [f"{width:g}/{noise:g}/{learner}/SVs" for noise in NOISE]
         keys = [key for key in keys if key in values]
         if keys:
-            logs = [np.log(np.mean(values[key]) / printed[key]) for key in keys]
+            logs = [np.log(np.mean(values[key]) / EXPERIMENT.cell(key).number) for key in keys]
             ratios[width] = float(np.exp(np.mean(logs)))
     return ratios
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for learner in _LEARNERS:
         ratios = _ratios(values, learner)
         if len(ratios) < len(_WIDTHS):
             continue
-        best = min(ratios, key=lambda width: abs(np.log(ratios[width])))
+        best = _nearest(ratios)
         text = ", ".join(f"{ratio:.2f} at gamma = {width:g}" for width, ratio in ratios.items())
-        checks.append(
-            Check(
-                f'"parameter 1" is gamma = 1 for the {learner}\'s support vectors',
-                best == 1.0,
-                f"ours over the printed ones: {text}; the nearest is gamma = {best:g}",
-                "No single width gives both learners' counts"
-                if learner == _LEARNERS[-1] and best not in (1.0, _nearest(values, "Perceptron"))
-                else "",
-            )
+        yield Check(
+            f'"parameter 1" is gamma = 1 for the {learner}\'s support vectors',
+            best == 1.0,
+            f"ours over the printed ones: {text}; the nearest is gamma = {best:g}",
+            "No single width gives both learners' counts"
+            if learner == _LEARNERS[-1]
+            and best not in (1.0, _nearest(_ratios(values, "Perceptron")))
+            else "",
         )
-    return checks
 
 
-def _nearest(values: Mapping[str, list[Any]], learner: str) -> float:
-    ratios = _ratios(values, learner)
+def _nearest(ratios: dict[float, float]) -> float:
     return min(ratios, key=lambda width: abs(np.log(ratios[width])))
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, len(_LEARNERS))
-    for axis, learner in zip(axes, _LEARNERS, strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    label = "support vectors (dotted: printed)"
+    for axis, learner in panels(figure, _LEARNERS, label):
         for k, noise in enumerate(NOISE):
             keys = [f"{width:g}/{noise:g}/{learner}/SVs" for width in _WIDTHS]
             if not all(key in values for key in keys):
@@ -118,19 +97,15 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             style = {"color": COLOURS[k], "marker": MARKERS[k]}
             label = f"{noise:.0%} flipped"
             axis.plot(_WIDTHS, [np.mean(values[key]) for key in keys], label=label, **style)
-            cell = next(c for c in EXPERIMENT.cells if c.id == keys[0])
-            axis.axhline(float(cell.printed or "nan"), color=COLOURS[k], lw=0.8, ls=":")
+            axis.axhline(EXPERIMENT.cell(keys[0]).number, color=COLOURS[k], lw=0.8, ls=":")
         axis.set(title=learner, xlabel="gamma", xscale="log", ylim=(0, None))
         axis.set_xticks(_WIDTHS, [f"{width:g}" for width in _WIDTHS])
         axis.minorticks_off()
-    axes[0].set_ylabel("support vectors (dotted: printed)")
-    axes[0].legend()
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-letters",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, letters: the width of the kernel",
-    paper=PAPER,
     protocol=(
         "The protocol of Table 2 on letters with the kernel exp(-gamma ||x - z||^2), gamma = 1 as "
         "in our Table 2, 1/2 (a standard deviation of 1) and 1/4.",
@@ -138,9 +113,12 @@ EXPERIMENT = Experiment(
         "Made after Table 2 was seen to disagree on this set: it asks for a cause. No verdicts.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over(
+        "{width:g}/{noise:g}/{repeat}",
+        "width {width:g}",
+        repeat=repeats(_SPLITS),
+        width=_WIDTHS,
+        noise=full_or_quick(NOISE, NOISE[:1]),
+    ),
     ours=True,
 )

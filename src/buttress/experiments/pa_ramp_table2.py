@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from buttress.datasets import flip_labels, load_dataset
 from buttress.experiments._claims import always, cases
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._grids import grid, read_printed
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Runs, Task, Values
 from buttress.experiments._sampling import (
     TrainTest,
     generator,
@@ -21,7 +22,7 @@ from buttress.experiments._sampling import (
     standardised,
     stratified_folds,
 )
-from buttress.experiments.pa_ramp_table1 import PAPER
+from buttress.experiments.pa_ramp_table1 import SETS
 
 LEARNERS = ("Perceptron", "Pegasos", "NORMA", "PA-RAMP", "PA")
 # The batch method that the paper names and does not run, and where its full fit is affordable.
@@ -29,13 +30,6 @@ BATCH = "CCCP"
 _BATCH_SETS = _TIMED_SETS = ("wdbc", "banana_ida", "occupancy")
 _TIMED = (*LEARNERS[:4], BATCH)
 NOISE = (0.0, 0.05, 0.10)
-SETS = {
-    "wdbc": "Breast Cancer",
-    "letter": "Letters",
-    "occupancy": "Occupancy",
-    "banana_ida": "Banana",
-    "adult": "Adult",
-}
 # accuracy ± sd, support vectors ± sd for Perceptron, Pegasos, NORMA, PA-RAMP; noise 0, 5, 10 %
 _PRINTED = """
 wdbc 0 88.42 7.07 65.6 6.1 89.12 2.75 105.2 17.8
@@ -92,57 +86,29 @@ _REMARKS = {
 
 
 def _cells() -> tuple[Cell, ...]:
-    cells = []
-    words_of_all = _PRINTED.split()
-    for start in range(0, len(words_of_all), 18):
-        words = words_of_all[start : start + 18]
-        name, noise = words[0], float(words[1])
-        numbers = iter(words[2:])
-        for learner in (*LEARNERS, BATCH):
-            printed = [next(numbers, None) for _ in range(4)]
-            if learner == BATCH and name not in _BATCH_SETS:
-                continue
-            for what, value, spread in (
-                ("accuracy", printed[0], printed[1]),
-                ("SVs", printed[2], printed[3]),
-            ):
-                cells.append(
-                    Cell(
-                        f"{name}/{noise:g}/{learner}/{what}",
-                        name,
-                        {
-                            "data": SETS[name],
-                            "noise": f"{noise:.0%}",
-                            "learner": learner,
-                            "quantity": what,
-                        },
-                        value,
-                        spread,
-                        paper_runs=5,
-                        better="higher" if what == "accuracy" else None,
-                        unit="accuracy (%)" if what == "accuracy" else "support vectors",
-                        scale=100.0 if what == "accuracy" else 1.0,
-                        remark=_REMARKS.get(name, _REMARKS.get(learner, "")),
-                    )
-                )
-    return (*cells, *_timed_cells())
-
-
-def _timed_cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{name}/{noise:g}/{learner}/microseconds",
-            name,
-            {
-                "data": SETS[name],
-                "noise": f"{noise:.0%}",
-                "learner": learner,
-                "quantity": "prediction (us per row)",
-            },
-            unit="prediction (us per row)",
-        )
-        for name, noise, learner in product(_TIMED_SETS, (0.0, 0.1), _TIMED)
+    levels = {noise: f"{noise:.0%}" for noise in NOISE}
+    quantities = ("accuracy", "SVs")
+    columns = [f"{learner}/{what}" for learner, what in product(LEARNERS[:4], quantities)]
+    cells = grid(
+        {"data": SETS, "noise": levels, "learner": (*LEARNERS, BATCH), "quantity": quantities},
+        printed=read_printed(_PRINTED, 2, columns),
+        paper_runs=5,
+        better={"accuracy": "higher", "SVs": None},
+        unit={"accuracy": "accuracy (%)", "SVs": "support vectors"},
+        scale={"accuracy": 100.0},
+        remark=_REMARKS,
     )
+    timed = grid(
+        {
+            "data": {name: SETS[name] for name in _TIMED_SETS},
+            "noise": {noise: levels[noise] for noise in (0.0, 0.1)},
+            "learner": _TIMED,
+            "quantity": {"microseconds": "prediction (us per row)"},
+        },
+        unit="prediction (us per row)",
+    )
+    affordable = [cell for cell in cells if BATCH not in cell.id or cell.group in _BATCH_SETS]
+    return (*affordable, *timed)
 
 
 def _tasks(plan: Plan) -> list[Task]:
@@ -178,37 +144,31 @@ def _fills(task: Task, cell: str) -> bool:
 
 def candidates(learner: str, seed: int, quick: bool = False) -> list[Any]:
     """The unfitted learners of the paper's grid, all with the kernel exp(-||x - z||^2)."""
-    from buttress.classifiers import (
-        KernelPegasos,
-        KernelPerceptron,
-        Norma,
-        PARampClassifier,
-        RampClassifier,
-    )
+    from sklearn.base import clone
+
+    from buttress import classifiers
 
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 1.0}
-    if learner == BATCH:
-        return [
-            RampClassifier(C=cost, s=s, fit_intercept=False, tol=1e-4, **kernel)
-            for cost, s in product((0.1, 1.0, 10.0), (-1.0,) if quick else (-1.0, -0.25))
-        ]
+    costs, cuts = (0.1, 1.0, 10.0), (-1.0,) if quick else (-1.0, -0.25)
     alphas = (1e-2,) if quick else (1e-3, 1e-2, 1e-1, 1.0)
-    if learner == "Perceptron":
-        return [KernelPerceptron(**kernel)]
-    if learner == "PA":
-        return [PARampClassifier(s=-np.inf, **kernel)]
-    if learner == "PA-RAMP":
-        return [PARampClassifier(s=s, **kernel) for s in (-1.0, -0.75, -0.5, -0.25)]
-    if learner == "Pegasos":
-        return [
-            KernelPegasos(alpha=alpha, sampling="with_replacement", random_state=seed, **kernel)
-            for alpha in alphas
-        ]
     etas = (1e-1,) if quick else (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
     taus = (1e-4,) if quick else (1e-5, 1e-4, 1e-3)
+    pegasos: dict[str, Any] = {"sampling": "with_replacement", "random_state": seed}
+    grids: dict[str, tuple[Any, dict[str, Any]]] = {
+        "Perceptron": (classifiers.KernelPerceptron(), {}),
+        "Pegasos": (classifiers.KernelPegasos(**pegasos), {"alpha": alphas}),
+        "NORMA": (classifiers.Norma(), {"eta": etas, "alpha": alphas, "tau": taus}),
+        "PA-RAMP": (classifiers.PARampClassifier(), {"s": (-1.0, -0.75, -0.5, -0.25)}),
+        "PA": (classifiers.PARampClassifier(s=-np.inf), {}),
+        BATCH: (
+            classifiers.RampClassifier(fit_intercept=False, tol=1e-4),
+            {"C": costs, "s": cuts},
+        ),
+    }
+    model, axes = grids[learner]
     return [
-        Norma(eta=eta, alpha=alpha, tau=tau, **kernel)
-        for eta, alpha, tau in product(etas, alphas, taus)
+        clone(model).set_params(**kernel, **dict(zip(axes, values, strict=True)))
+        for values in product(*axes.values())
     ]
 
 
@@ -256,13 +216,11 @@ def tuned(models: list[Any], data: TrainTest, *numbers: int, held: int = 1000) -
     return model.fit(data.X, data.y)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name, noise, repeat = arguments["name"], arguments["noise"], arguments["repeat"]
+def _run(plan: Plan, name: str, noise: float, repeat: int, kind: str) -> Values:
     X, y = load(name, 500 if plan.quick else None)
     data, seed = noisy_split(X, y, noise, plan.seed, repeat)
     held = min(1000, round(0.1 * len(y))) if name == "wdbc" else 1000
     values: Values = {}
-    kind = arguments["kind"]
     for learner in {"online": LEARNERS, "batch": (BATCH,), "time": _TIMED}[kind]:
         models = candidates(learner, seed, plan.quick)
         model = tuned(models, data, plan.seed, repeat, held=held)
@@ -296,7 +254,7 @@ def _keys(smaller: str, larger: str, quantity: str, noise: tuple[float, ...]) ->
     }
 
 
-def _growth(values: Mapping[str, list[Any]]) -> Check | None:
+def _growth(values: Runs) -> Iterator[Check]:
     growth = {
         learner: [
             float(np.mean(values[f"{name}/0.1/{learner}/SVs"]))
@@ -307,10 +265,10 @@ def _growth(values: Mapping[str, list[Any]]) -> Check | None:
         for learner in LEARNERS[:4]
     }
     if not all(growth.values()):
-        return None
+        return
     typical = {learner: float(np.median(ratios)) for learner, ratios in growth.items()}
     others = [ratio for learner, ratio in typical.items() if learner != "PA-RAMP"]
-    return Check(
+    yield Check(
         "as noise grows others store more support vectors, PA-RAMP is more stable",
         typical["PA-RAMP"] < min(others) and min(others) > 1,
         "support vectors at 10 % over those at 0 %, median of the sets: "
@@ -318,7 +276,7 @@ def _growth(values: Mapping[str, list[Any]]) -> Check | None:
     )
 
 
-def _comparable(values: Mapping[str, list[Any]], noise: float) -> Check | None:
+def _comparable(values: Runs, noise: float) -> Iterator[Check]:
     """Within a point of the best of the others: the paper does not say what comparable is."""
     compared = []
     for name in SETS:
@@ -328,18 +286,15 @@ def _comparable(values: Mapping[str, list[Any]], noise: float) -> Check | None:
             continue
         best = max((column for column in columns if column), key=lambda runs: float(np.mean(runs)))
         compared.append((SETS[name], [value - 0.01 for value in best], accuracy))
-    if not compared:
-        return None
-    return always(
-        f"PA-RAMP is comparable to the best of the others (less than a point below) with "
-        f"{noise:.0%} of noise",
-        compared,
-    )
+    if compared:
+        yield always(
+            f"PA-RAMP is comparable to the best of the others (less than a point below) with "
+            f"{noise:.0%} of noise",
+            compared,
+        )
 
 
-def _less(
-    values: Mapping[str, list[Any]], text: str, quantity: str, noise: tuple[float, ...]
-) -> list[Check]:
+def _less(values: Runs, text: str, quantity: str, noise: tuple[float, ...]) -> list[Check]:
     compared = {
         rival: cases(values, _keys("PA-RAMP", rival, quantity, noise))
         for rival in ("Pegasos", "NORMA")
@@ -347,24 +302,21 @@ def _less(
     return [always(f"{text} {rival}", both) for rival, both in compared.items() if both]
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks: list[Check | None] = []
-    checks += _less(values, "PA-RAMP stores fewer support vectors than", "SVs", NOISE)
-    checks.append(_growth(values))
+def _check(values: Runs) -> Iterator[Check]:
+    yield from _less(values, "PA-RAMP stores fewer support vectors than", "SVs", NOISE)
+    yield from _growth(values)
     for noise in NOISE:
         if compared := cases(values, _keys("Perceptron", "PA-RAMP", "accuracy", (noise,))):
             text = f"PA-RAMP is more accurate than the Perceptron with {noise:.0%} of noise"
-            checks.append(always(text, compared))
-        checks.append(_comparable(values, noise))
+            yield always(text, compared)
+        yield from _comparable(values, noise)
     text = "PA-RAMP spends less time while predicting than"
-    checks += _less(values, text, "microseconds", (0.0, 0.1))
-    return [check for check in checks if check is not None]
+    yield from _less(values, text, "microseconds", (0.0, 0.1))
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-table2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, Table 2: online learners under label noise",
-    paper=PAPER,
     protocol=(
         "Five data sets, labels of the training part flipped at rates 0, 5 and 10 %.",
         "5 random splits into 80 % training and 20 % test rows, as in the paper; features "
@@ -388,8 +340,4 @@ EXPERIMENT = Experiment(
         "The paper prints standard deviations over 5 splits.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    check=_check,
-    fills=_fills,
 )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from buttress.experiments._figures import GREY, marked_line
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import GREY, marked_line, panels
+from buttress.experiments._grids import full_or_quick, grid, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, slope, world
-from buttress.experiments.pa_ramp_table1 import PAPER
 
 _RADII = (1.0, 4.0)
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
@@ -22,32 +20,11 @@ _DELTA = 0.05
 _QUANTITIES = ("excess error", "excess ramp risk in the ball", "bound")
 
 
-def _cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{radius:g}/{n}/{quantity}",
-            f"radius {radius:g}",
-            {"radius": f"{radius:g}", "n": str(n), "quantity": quantity},
-            unit="risk",
-        )
-        for radius, n, quantity in product(_RADII, _SIZES, _QUANTITIES)
-    )
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    sizes = _SIZES[:2] if plan.quick else _SIZES
-    return [
-        Task(f"{radius:g}/{n}", f"radius {radius:g}", {"radius": radius, "n": n})
-        for radius, n in product(_RADII, sizes)
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, radius: float, n: int) -> Values:
     from buttress.classifiers import RampClassifier
     from buttress.losses import Ramp
     from buttress.theory import generalization_bound
 
-    radius, n = arguments["radius"], arguments["n"]
     small_world, loss = world(), Ramp(s=_S)
     model = RampClassifier(radius=radius, s=_S, fit_intercept=False, kernel="precomputed", tol=1e-6)
     # The least ramp risk in the ball, and over all functions (at +1 or -1 by the Bayes rule).
@@ -69,17 +46,16 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return {f"{key}/{name}": values for name, values in risks.items()}
 
 
-def _sizes(values: Mapping[str, list[Any]], radius: float) -> list[int]:
+def _sizes(values: Runs, radius: float) -> list[int]:
     return [n for n in _SIZES if f"{radius:g}/{n}/bound" in values]
 
 
-def _means(values: Mapping[str, list[Any]], radius: float, quantity: str) -> list[float]:
+def _means(values: Runs, radius: float, quantity: str) -> list[float]:
     sizes = _sizes(values, radius)
     return [float(np.mean(values[f"{radius:g}/{n}/{quantity}"])) for n in sizes]
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
+def _check(values: Runs) -> Iterator[Check]:
     for radius in _RADII:
         sizes = _sizes(values, radius)
         pairs = [
@@ -88,43 +64,33 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         ]
         covered = float(np.mean(np.concatenate([excess <= bound for excess, bound in pairs])))
         worst = max(float(excess.max() / bound) for excess, bound in pairs)
-        checks.append(
-            Check(
-                f"the bound of Theorem 3 covers with probability {1 - _DELTA:g} (radius "
-                f"{radius:g})",
-                covered >= 1 - _DELTA,
-                f"in {covered:.1%} of {sum(len(e) for e, _ in pairs)} samples; the largest excess "
-                f"is {worst:.2f} of its bound",
-            )
+        yield Check(
+            f"the bound of Theorem 3 covers with probability {1 - _DELTA:g} (radius {radius:g})",
+            covered >= 1 - _DELTA,
+            f"in {covered:.1%} of {sum(len(e) for e, _ in pairs)} samples; the largest excess "
+            f"is {worst:.2f} of its bound",
         )
         risks = _means(values, radius, _QUANTITIES[1])
         rate, error = slope(sizes, np.maximum(risks, 1e-12))
-        checks.append(
-            Check(
-                f"the excess ramp risk in the ball falls at least like 1/sqrt(n) (radius "
-                f"{radius:g})",
-                True if rate + 2 * error <= -0.5 else None if rate - 2 * error <= -0.5 else False,
-                f"like n^{rate:.2f} (± {error:.2f}) over n = {sizes[0]} to {sizes[-1]}",
-                "An upper bound on the rate: faster is no contradiction",
-            )
+        yield Check(
+            f"the excess ramp risk in the ball falls at least like 1/sqrt(n) (radius {radius:g})",
+            True if rate + 2 * error <= -0.5 else None if rate - 2 * error <= -0.5 else False,
+            f"like n^{rate:.2f} (± {error:.2f}) over n = {sizes[0]} to {sizes[-1]}",
+            "An upper bound on the rate: faster is no contradiction",
         )
         errors = _means(values, radius, _QUANTITIES[0])
-        checks.append(
-            Check(
-                f"the ball-constrained machine is risk consistent (radius {radius:g})",
-                errors[-1] < 0.1 * errors[0],
-                f"excess error {errors[0]:.4f} at n = {sizes[0]}, {errors[-1]:.5f} at n = "
-                f"{sizes[-1]}",
-                "The ball need not hold the ramp's minimiser for that: its best function has the "
-                "Bayes rule's sign here",
-            )
+        yield Check(
+            f"the ball-constrained machine is risk consistent (radius {radius:g})",
+            errors[-1] < 0.1 * errors[0],
+            f"excess error {errors[0]:.4f} at n = {sizes[0]}, {errors[-1]:.5f} at n = {sizes[-1]}",
+            "The ball need not hold the ramp's minimiser for that: its best function has the "
+            "Bayes rule's sign here",
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, len(_RADII), sharey=True)
-    for axis, radius in zip(axes, _RADII, strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    label = "mean over samples"
+    for axis, radius in panels(figure, _RADII, label, loc="lower left", sharey=True):
         sizes = _sizes(values, radius)
         for k, quantity in enumerate(_QUANTITIES):
             means = np.maximum(_means(values, radius, quantity), 1e-6)
@@ -139,14 +105,11 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             label="1/sqrt(n)",
         )
         axis.set(title=f"radius {radius:g}", xscale="log", yscale="log", xlabel="n")
-    axes[0].set_ylabel("mean over samples")
-    axes[0].legend(loc="lower left")
 
 
-EXPERIMENT = Experiment(
-    name="pa-ramp-theorem3",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="PA-RAMP, Theorem 3: the bound against simulation",
-    paper=PAPER,
     protocol=(
         WORLD_SENTENCE.replace("a sin", "0.4 sin"),
         "Ramp machines with s = -1, no bias and ||f|| <= 1 or 4, by the concave-convex procedure: "
@@ -156,9 +119,15 @@ EXPERIMENT = Experiment(
         "the ball. The least ramp risk in the ball is found by the same procedure on the whole "
         "distribution.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=grid(
+        {"radius": _RADII, "n": _SIZES, "quantity": _QUANTITIES},
+        group="radius {}",
+        unit="risk",
+    ),
+    tasks=tasks_over(
+        "{radius:g}/{n}",
+        "radius {radius:g}",
+        radius=_RADII,
+        n=full_or_quick(_SIZES, _SIZES[:2]),
+    ),
 )

@@ -108,7 +108,7 @@ def _pairs(report: Mapping[str, Any], page: Markdown) -> None:
     for pair in report["pairs"]:
         gap, error = pair["difference"], pair["error"]
         sure = not _missing(gap) and not _missing(error) and abs(gap) > 2 * error
-        shown = "" if _missing(gap) else f"{'+' if gap > 0 else ''}{number(gap, 3)}"
+        shown = _signed(gap)
         if not _missing(error):
             shown += f" ± {number(error, 2)}"
         rows.append([pair["what"], pair["columns"], shown, "clear" if sure else ""])
@@ -127,30 +127,24 @@ def _summary_sentence(report: Mapping[str, Any]) -> str:
             + (f", {verdicts[DIFFERS]} differ" if verdicts[DIFFERS] else "")
             + "."
         ]
-    if verdicts[CANNOT_TELL]:
-        sentences.append(
-            f"{verdicts[CANNOT_TELL]} more are within their half-width, which is too wide to say "
-            "anything."
-        )
-    if report["times"]:
-        times = report["times"]
-        sentences.append(
-            f"{verdicts[OTHER_MACHINE]} are times on another computer: the rank correlation with "
-            f"ours is {times['rank_correlation']:.2f}, the paper's are {times['ratio']:.3g} times "
-            "ours (median)."
-        )
-    if verdicts[UNKNOWN]:
-        sentences.append(
-            f"For {verdicts[UNKNOWN]}{' more' if judged else ''} the paper's protocol cannot be "
-            "determined, so that "
-            "no verdict is given."
-        )
-    if verdicts[NOT_PRINTED]:
-        sentences.append(f"{verdicts[NOT_PRINTED]} cells are ours only.")
-    if verdicts[NOT_RUN]:
-        sentences.append(f"{verdicts[NOT_RUN]} cells have not been run.")
-    if verdicts[TOO_FEW]:
-        sentences.append(f"{verdicts[TOO_FEW]} cells have too few runs for a verdict.")
+    more = " more" if judged else ""
+    said = {
+        CANNOT_TELL: "{} more are within their half-width, which is too wide to say anything.",
+        OTHER_MACHINE: "{} are times on another computer: the rank correlation with ours is "
+        "{rank_correlation:.2f}, the paper's are {ratio:.3g} times ours (median).",
+        UNKNOWN: f"For {{}}{more} the paper's protocol cannot be determined, so that no verdict is "
+        "given.",
+        NOT_PRINTED: "{} cells are ours only.",
+        NOT_RUN: "{} cells have not been run.",
+        TOO_FEW: "{} cells have too few runs for a verdict.",
+    }
+    if not report["times"]:
+        del said[OTHER_MACHINE]
+    sentences += [
+        sentence.format(verdicts[verdict], **(report["times"] or {}))
+        for verdict, sentence in said.items()
+        if verdicts[verdict]
+    ]
     if judged:
         sentences.append(
             f"If every compared cell had the same true value as the paper's, about "
@@ -180,9 +174,8 @@ def _cell_row(cell: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     if cell["paper_spread"] is not None:
         paper += f" ± {cell['paper_spread']}"
     gap, accepted = cell["difference"], cell["accepted"]
-    shown = "" if _missing(gap) else f"{'+' if gap > 0 else ''}{number(gap, 3)}"
     width = "" if _missing(accepted) else f"± {number(accepted, 2)}"
-    return [*labels, str(cell["runs"]), _ours(cell), paper, shown, width, cell["verdict"]]
+    return [*labels, str(cell["runs"]), _ours(cell), paper, _signed(gap), width, cell["verdict"]]
 
 
 def _ours(cell: Mapping[str, Any]) -> str:
@@ -200,6 +193,11 @@ def number(value: float, digits: int = 4) -> str:
     if power < -5:
         return f"{value:.{digits - 1}e}"
     return f"{value:.{max(0, digits - 1 - power)}f}"
+
+
+def _signed(value: Any) -> str:
+    """A difference, empty where there is none."""
+    return "" if _missing(value) else f"{'+' if value > 0 else ''}{number(value, 3)}"
 
 
 def _missing(value: Any) -> bool:

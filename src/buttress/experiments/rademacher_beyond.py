@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -12,42 +10,22 @@ from buttress.datasets import load_dataset
 from buttress.experiments._beyond import NOISE_AWARE, noise_aware
 from buttress.experiments._claims import in_points
 from buttress.experiments._figures import COLOURS, MARKERS, two_errors
-from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values, repeated
+from buttress.experiments._grids import full_or_quick, grid, repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Pair, Plan, Runs, Values
 from buttress.experiments._sampling import generator, random_split, seed_of, standardised
-from buttress.experiments.rademacher_curve import PAPER
 
 _SETS = {"sonar": "sonar", "ionosphere": "ionosphere", "heart_ida": "heart"}
 _MODELS = ("RademacherSelector", "the same grid by 5 folds", NOISE_AWARE)
 _C_VALUES = (0.1, 1.0, 10.0, 100.0)
-_RUNS = 10
 
 
-def _cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{name}/{model}",
-            name,
-            {"data": title, "model": model},
-            unit="error (%)",
-            scale=100.0,
-        )
-        for (name, title), model in product(_SETS.items(), _MODELS)
-    )
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    names = ("sonar",) if plan.quick else tuple(_SETS)
-    return repeated(names, plan.runs(_RUNS, 1))
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, name: str, repeat: int) -> Values:
     from sklearn.model_selection import GridSearchCV
 
     from buttress.classifiers import RampClassifier
     from buttress.kernels import resolve_gamma
     from buttress.model_selection import RademacherSelector
 
-    name, repeat = arguments["name"], arguments["repeat"]
     bunch = load_dataset(name)
     rows = generator(plan.seed, repeat, 23).permutation(len(bunch.y))
     rows = rows[: 60 if plan.quick else len(rows)]
@@ -65,16 +43,19 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
-    pairs = []
-    for (name, title), rival in product(_SETS.items(), _MODELS[1:]):
-        if f"{name}/{rival}" in values:
-            sides = values[f"{name}/{_MODELS[0]}"], values[f"{name}/{rival}"]
-            pairs.append(in_points(title, f"{_MODELS[0]} - {rival}", *sides))
-    return pairs
+def _pairs(values: Runs) -> list[Pair]:
+    return [
+        pair
+        for (name, title), rival in product(_SETS.items(), _MODELS[1:])
+        for pair in in_points(
+            values,
+            f"{_MODELS[0]} - {rival}",
+            {title: (f"{name}/{_MODELS[0]}", f"{name}/{rival}")},
+        )
+    ]
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     gaps = [
         float(np.mean(np.subtract(values[f"{name}/{_MODELS[0]}"], values[f"{name}/{_MODELS[1]}"])))
         for name in _SETS
@@ -93,7 +74,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     shown = [name for name in _SETS if f"{name}/{_MODELS[0]}" in values]
     for k, model in enumerate(_MODELS):
@@ -111,21 +92,16 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="rademacher-beyond",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Rademacher penalty: beyond the paper, choosing by the penalty",
-    paper=PAPER,
     protocol=(
         "The paper prints no experiment. Here its penalty chooses C and width of a ramp machine "
         "(RademacherSelector, three widths, 12 candidates), 5-fold cross-validation chooses "
         "among the same, and the noise-aware classifier stands beside them.",
         "10 random splits into 2/3 and 1/3, features standardised on the training part.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
-    pairs=_pairs,
+    cells=grid({"data": _SETS, "model": _MODELS}, unit="error (%)", scale=100.0),
+    tasks=tasks_over("{name}/{repeat}", repeat=repeats(10), name=full_or_quick(_SETS, ("sonar",))),
     ours=True,
 )

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from buttress.datasets import load_dataset
-from buttress.experiments._figures import line_style
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import line_style, panels
+from buttress.experiments._grids import full_or_quick, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
 from buttress.experiments._sampling import generator, standardised
 from buttress.kernels import make_kernel, resolve_gamma
 
-PAPER = 'C. P. Diehl, "Rademacher penalty optimization with the generalized ramp loss", 2009.'
-_SETS = ("sonar", "ionosphere", "heart_ida")
-_SLOPES = (0.1, 0.3, 1.0)
+SETS = ("sonar", "ionosphere", "heart_ida")
+SLOPES = (0.1, 0.3, 1.0)
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    sets = _SETS[:1] if plan.quick else _SETS
-    return [
-        Task(f"{name}/{slope:g}", name, {"name": name, "slope": slope})
-        for name, slope in product(sets, _SLOPES)
-    ]
+def problem(name: str, rows: int, random: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Similarities of random rows of a set, standardised, and their labels as signs."""
+    bunch = load_dataset(name)
+    kept = random.permutation(len(bunch.y))[:rows]
+    X, y = standardised(bunch.X[kept]), np.where(bunch.y[kept] == bunch.y.max(), 1.0, -1.0)
+    return np.asarray(make_kernel("rbf", gamma=resolve_gamma("median", X, None))(X, X)), y
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, name: str, slope: float) -> Values:
     from buttress.theory import rademacher_penalty
 
-    name, slope = arguments["name"], arguments["slope"]
-    bunch = load_dataset(name)
-    rows = generator(plan.seed).permutation(len(bunch.y))[: 25 if plan.quick else 100]
-    X, y = standardised(bunch.X[rows]), bunch.y[rows]
-    K = np.asarray(make_kernel("rbf", gamma=resolve_gamma("median", X, None))(X, X))
+    K, y = problem(name, 25 if plan.quick else 100, generator(plan.seed))
     curve = rademacher_penalty(
         K,
         y,
@@ -53,10 +49,9 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
-    for name in _SETS:
-        slopes = [slope for slope in _SLOPES if f"{name}/{slope:g}/penalty" in values]
+def _check(values: Runs) -> Iterator[Check]:
+    for name in SETS:
+        slopes = [slope for slope in SLOPES if f"{name}/{slope:g}/penalty" in values]
         if not slopes:
             continue
         curves = {s: np.array(values[f"{name}/{s:g}/penalty"][0], dtype=float) for s in slopes}
@@ -65,34 +60,28 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
         # the mean of finitely many draws may exceed a bound on its expectation by noise
         over = max(float((curves[s] - bound - 3 * errors[s]).max()) for s in slopes)
         share = max(float((curves[s] / bound).max()) for s in slopes)
-        checks.append(
-            Check(
-                f"the penalty is below the trace bound ({name})",
-                over <= 0,
-                f"at most {share:.2f} of it",
-            )
+        yield Check(
+            f"the penalty is below the trace bound ({name})",
+            over <= 0,
+            f"at most {share:.2f} of it",
         )
         rising = all(bool(np.all(np.diff(curve) >= -1e-9)) for curve in curves.values())
-        checks.append(Check(f"the penalty grows with the norm ({name})", rising, "every slope"))
-        if len(slopes) == len(_SLOPES):
+        yield Check(f"the penalty grows with the norm ({name})", rising, "every slope")
+        if len(slopes) == len(SLOPES):
             ends = [float(curves[s][-1]) for s in slopes]
             text = ", ".join(f"{end:.2f}" for end in ends)
-            checks.append(
-                Check(
-                    f"a steeper loss is penalised more at large norms ({name})",
-                    ends == sorted(ends),
-                    text,
-                )
+            yield Check(
+                f"a steeper loss is penalised more at large norms ({name})",
+                ends == sorted(ends),
+                text,
             )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    shown = [name for name in _SETS if f"{name}/W" in values]
-    axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    for axis, name in zip(axes, shown, strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    shown = [name for name in SETS if f"{name}/W" in values]
+    for axis, name in panels(figure, shown, "penalty", loc="lower right", sharey=True):
         norms = np.array(values[f"{name}/W"][0])
-        for k, slope in enumerate(_SLOPES):
+        for k, slope in enumerate(SLOPES):
             if f"{name}/{slope:g}/penalty" not in values:
                 continue
             mean = np.array(values[f"{name}/{slope:g}/penalty"][0], dtype=float)
@@ -104,14 +93,11 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
             bound = values[f"{name}/{slope:g}/bound"][0]
         axis.plot(norms, bound, ":", color="black", label="trace bound")
         axis.set(xscale="log", yscale="log", title=name, xlabel="W", ylim=(1e-3, 20))
-    axes[0].set_ylabel("penalty")
-    axes[0].legend(loc="lower right")
 
 
-EXPERIMENT = Experiment(
-    name="rademacher-curve",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Rademacher penalty: the penalty against the norm",
-    paper=PAPER,
     protocol=(
         "100 random rows each of sonar, ionosphere and heart, features standardised, Gaussian "
         "kernel with the median width, no bias.",
@@ -121,8 +107,5 @@ EXPERIMENT = Experiment(
         "The trace bound is (2/n) sqrt(W tr K). Bands show two standard errors.",
         "The paper derives the penalty and prints no experiment; what it implies is checked.",
     ),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    tasks=tasks_over("{name}/{slope:g}", name=full_or_quick(SETS, SETS[:1]), slope=SLOPES),
 )

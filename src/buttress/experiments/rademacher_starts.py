@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.datasets import load_dataset
-from buttress.experiments._figures import line_style
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._sampling import generator, standardised
-from buttress.experiments.rademacher_curve import PAPER
-from buttress.kernels import make_kernel, resolve_gamma
+from buttress.experiments._figures import line_style, panels
+from buttress.experiments._grids import full_or_quick, grid, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Values
+from buttress.experiments._sampling import generator
+from buttress.experiments.rademacher_curve import SETS, SLOPES, problem
 
-_SLOPES = (0.1, 0.3, 1.0)
 _EXACT_ROWS = 8
 _LARGE_ROWS = 60
 _EXACT_DRAWS = 8
 _LARGE_DRAWS = 10
 _BETAS = np.logspace(0, -3, 7)
 _MANY_STARTS = 40
-_SETS = ("sonar", "ionosphere", "heart_ida")
 
 
-def _cells() -> tuple[Cell, ...]:
-    texts = {
-        "exact/zero": f"{_EXACT_ROWS} rows: from zero / exact maximum",
-        "exact/default": f"{_EXACT_ROWS} rows: 11 starts / exact maximum",
-        "exact/share": f"{_EXACT_ROWS} rows: share of problems solved from zero",
-        "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY_STARTS} starts",
-        "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY_STARTS} starts",
-    }
-    return tuple(
-        Cell(
-            f"{slope:g}/{key}",
-            f"slope {slope:g}",
-            {"gamma": f"{slope:g}", "quantity": text},
-            unit="ratio",
-            better="higher",
-        )
-        for slope in _SLOPES
-        for key, text in texts.items()
-    )
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    sets = _SETS[:1] if plan.quick else _SETS
-    return [
-        Task(f"{kind}/{name}/{slope:g}", f"slope {slope:g}",
-             {"kind": kind, "name": name, "slope": slope})
-        for kind, name, slope in product(("exact", "many"), sets, _SLOPES)
-    ]  # fmt: skip
-
-
-def _problem(name: str, rows: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    bunch = load_dataset(name)
-    random = generator(seed, rows)
-    kept = random.permutation(len(bunch.y))[:rows]
-    X, y = standardised(bunch.X[kept]), np.where(bunch.y[kept] == bunch.y.max(), 1.0, -1.0)
-    return np.asarray(make_kernel("rbf", gamma=resolve_gamma("median", X, None))(X, X)), y
+_QUANTITIES = {
+    "exact/zero": f"{_EXACT_ROWS} rows: from zero / exact maximum",
+    "exact/default": f"{_EXACT_ROWS} rows: 11 starts / exact maximum",
+    "exact/share": f"{_EXACT_ROWS} rows: share of problems solved from zero",
+    "many/zero": f"{_LARGE_ROWS} rows: from zero / best of {_MANY_STARTS} starts",
+    "many/default": f"{_LARGE_ROWS} rows: 11 starts / best of {_MANY_STARTS} starts",
+}
 
 
 def objective(
@@ -105,13 +73,12 @@ def exact_maximum(
     return best
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, kind: str, name: str, slope: float) -> Values:
     from buttress.theory import rademacher_penalty
 
-    kind, name, slope = arguments["kind"], arguments["name"], arguments["slope"]
     exact = kind == "exact"
     rows = (6 if plan.quick else _EXACT_ROWS) if exact else (15 if plan.quick else _LARGE_ROWS)
-    K, y = _problem(name, rows, plan.seed)
+    K, y = problem(name, rows, generator(plan.seed, rows))
     draws = plan.runs(_EXACT_DRAWS if exact else _LARGE_DRAWS, 2)
     signs = generator(plan.seed, rows, 2).choice([-1.0, 1.0], size=(draws, rows))
     betas = _BETAS[::3] if exact or plan.quick else _BETAS
@@ -142,53 +109,41 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    checks = []
-    for slope in _SLOPES:
+def _check(values: Runs) -> Iterator[Check]:
+    for slope in SLOPES:
         if f"{slope:g}/exact/zero" not in values:
             continue
         zero, default = (np.array(values[f"{slope:g}/exact/{way}"]) for way in ("zero", "default"))
         large = np.array(values[f"{slope:g}/many/zero"])
         over = max(float(zero.max()), float(default.max()))
-        checks.append(
-            Check(
-                f"no search is above the exact maximum (gamma = {slope:g})",
-                over <= 1 + 1e-6,
-                f"largest ratio {over:.8f} of {len(zero)} problems",
-            )
+        yield Check(
+            f"no search is above the exact maximum (gamma = {slope:g})",
+            over <= 1 + 1e-6,
+            f"largest ratio {over:.8f} of {len(zero)} problems",
         )
-        checks.append(
-            Check(
-                f"CCCP from zero finds the maximum (gamma = {slope:g})",
-                bool(zero.min() > 1 - 1e-6),
-                f"in {np.mean(zero > 1 - 1e-6):.0%} of {len(zero)} exact problems, mean ratio "
-                f"{zero.mean():.3f}, least {zero.min():.3f}; eleven starts: in "
-                f"{np.mean(default > 1 - 1e-6):.0%}, mean {default.mean():.4f}. Against "
-                f"{_MANY_STARTS} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
-                f"{large.min():.3f}",
-                "The paper says that it identifies a local maximum: its penalty is a lower bound",
-            )
+        yield Check(
+            f"CCCP from zero finds the maximum (gamma = {slope:g})",
+            bool(zero.min() > 1 - 1e-6),
+            f"in {np.mean(zero > 1 - 1e-6):.0%} of {len(zero)} exact problems, mean ratio "
+            f"{zero.mean():.3f}, least {zero.min():.3f}; eleven starts: in "
+            f"{np.mean(default > 1 - 1e-6):.0%}, mean {default.mean():.4f}. Against "
+            f"{_MANY_STARTS} starts at {_LARGE_ROWS} rows: mean {large.mean():.3f}, least "
+            f"{large.min():.3f}",
+            "The paper says that it identifies a local maximum: its penalty is a lower bound",
         )
-    return checks
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, 2, sharey=True)
-    for axis, kind, title in zip(
-        axes,
-        ("exact", "many"),
-        (
-            f"{_EXACT_ROWS} rows, exact maximum",
-            f"{_LARGE_ROWS} rows, best of {_MANY_STARTS} starts",
-        ),
-        strict=True,
-    ):
-        k = 0
-        for slope, way in product(_SLOPES, ("zero", "default")):
-            ratios = values.get(f"{slope:g}/{kind}/{way}")
-            if not ratios:
-                continue
-            ratio = np.sort(np.array(ratios))
+def _draw(figure: Figure, values: Runs) -> None:
+    titles = {
+        "exact": f"{_EXACT_ROWS} rows, exact maximum",
+        "many": f"{_LARGE_ROWS} rows, best of {_MANY_STARTS} starts",
+    }
+    label = "share of the problems below"
+    for axis, kind in panels(figure, list(titles), label, loc="upper left", sharey=True):
+        ways = product(SLOPES, ("zero", "default"))
+        run = [(slope, way) for slope, way in ways if values.get(f"{slope:g}/{kind}/{way}")]
+        for k, (slope, way) in enumerate(run):
+            ratio = np.sort(values[f"{slope:g}/{kind}/{way}"])
             axis.plot(
                 ratio,
                 (np.arange(len(ratio)) + 1) / len(ratio),
@@ -196,16 +151,12 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
                 label=f"gamma = {slope:g}, " + ("from zero" if way == "zero" else "11 starts"),
                 **line_style(k),
             )
-            k += 1
-        axis.set(title=title, xlabel="value found / reference")
-    axes[0].set_ylabel("share of the problems below")
-    axes[0].legend(loc="upper left")
+        axis.set(title=titles[kind], xlabel="value found / reference")
 
 
-EXPERIMENT = Experiment(
-    name="rademacher-starts",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Rademacher penalty: the start at zero against the exact maximum",
-    paper=PAPER,
     protocol=(
         "8 random rows each of sonar, ionosphere and heart, Gaussian kernel with the median width: "
         "the exact maximum of (4) by solving all 256 concave problems, one for every linearisation "
@@ -215,10 +166,18 @@ EXPERIMENT = Experiment(
         "Values are above what f = 0 gives. 'From zero' is the paper's search, '11 starts' the "
         "library's default.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=grid(
+        {"gamma": SLOPES, "quantity": _QUANTITIES},
+        group="slope {}",
+        unit="ratio",
+        better="higher",
+    ),
+    tasks=tasks_over(
+        "{kind}/{name}/{slope:g}",
+        "slope {slope:g}",
+        kind=("exact", "many"),
+        name=full_or_quick(SETS, SETS[:1]),
+        slope=SLOPES,
+    ),
     ours=True,
 )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from buttress.experiments._figures import GREY, marked_line
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import GREY, marked_line, plot_means
+from buttress.experiments._grids import grid
+from buttress.experiments._model import Cell, Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator
 from buttress.experiments._world import WORLD_SENTENCE, World, world
+from buttress.losses import TruncatedQuadratic
 
 _SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 _RADII = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -22,43 +22,30 @@ _SAMPLES = 100
 # Theorem 2 with the truncated quadratic loss allows lambda = m^a, a < 1/4 (Example 7).
 _RADIUS_POWER = 0.2
 _EPSILON = 0.5
+_LOSS = TruncatedQuadratic()
 
 
-def _loss() -> Any:
-    from buttress.losses import TruncatedQuadratic
-
-    return TruncatedQuadratic()
-
-
-def _radius(m: int) -> float:
+def _radius(m: float) -> float:
     return float(m**_RADIUS_POWER)
 
 
-def _cells() -> tuple[Cell, ...]:
-    by_radius = [
-        (f"radius/{radius:g}/{key}", f"lambda = {radius:g}", text)
-        for radius in _RADII
-        for key, text in (("least", "least risk in the ball (Lemma 3)"),)
-    ]
-    by_size = [
-        (f"m/{m}/{key}", f"m = {m}", text)
-        for m in _SIZES
-        for key, text in (
-            ("excess", "R - R* (Theorem 2)"),
-            ("size", "max(|b|, |rho|) / (2 K lambda + 2 z) (Lemma 4)"),
-            ("deviation", "|R^ - R| at the solution (Lemma 5)"),
-            ("uniform", "epsilon at which Lemma 5's bound is 0.05"),
-        )
-    ]
-    return tuple(
-        Cell(key, "bounds", {"where": where, "quantity": text}, unit="value", better=None)
-        for key, where, text in (*by_radius, *by_size)
-    )
+_IN_BALL = {"least": "least risk in the ball (Lemma 3)"}
+_OF_SAMPLES = {
+    "excess": "R - R* (Theorem 2)",
+    "size": "max(|b|, |rho|) / (2 K lambda + 2 z) (Lemma 4)",
+    "deviation": "|R^ - R| at the solution (Lemma 5)",
+    "uniform": "epsilon at which Lemma 5's bound is 0.05",
+}
+
+
+def _cells(where: dict[str, str], quantities: dict[str, str]) -> tuple[Cell, ...]:
+    axes = {"where": where, "quantity": quantities}
+    return grid(axes, group="bounds", unit="value", better=None)
 
 
 def least_risk(small_world: World) -> float:
     """R*: the least of -2 rho + E l(rho - y f(x)) over all functions f and all rho."""
-    value = _loss().value
+    value = _LOSS.value
     z = np.linspace(-8, 8, 4001)
 
     def at(rho: float) -> float:
@@ -139,23 +126,28 @@ def _machine(radius: float) -> Any:
 
 
 def _risk(small_world: World, f: NDArray[Any], rho: float) -> float:
-    value = _loss().value
+    value = _LOSS.value
     mixed = small_world.eta * value(rho - f) + (1 - small_world.eta) * value(rho + f)
     return float(-2 * rho + mixed.mean())
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    small_world, m = world(), arguments["m"]
+def _run(plan: Plan, m: int) -> Values:
+    small_world, m = world(), m
     if m == 0:
         bound, epsilon = lemma2(small_world)
         values: Values = {"R*": least_risk(small_world), "lemma 2": bound, "epsilon": epsilon}
         for radius in _RADII:
             model, f = small_world.fitted_linear(_machine(radius), small_world.population())
             values[f"radius/{radius:g}/least"] = _risk(small_world, f, float(model.rho_))
-        needed = [power for power in range(2, 80) if _vanishing(small_world, 10.0**power)]
+        # rows with which (36) excludes a deviation of epsilon = 0.5 with probability 0.95
+        needed = [
+            power
+            for power in range(2, 80)
+            if lemma5(small_world, 10.0**power, _radius(10.0**power), _EPSILON) < math.log(0.05)
+        ]
         return values | {"digits for Lemma 5": min(needed, default=80)}
     radius = _radius(m)
-    best, value = least_risk(small_world), _loss().value
+    best, value = least_risk(small_world), _LOSS.value
     of_draws: dict[str, list[float]] = {key: [] for key in ("excess", "size", "deviation")}
     for draw in range(plan.runs(_SAMPLES, 5)):
         rows = small_world.sample(m, generator(plan.seed, draw, m, 6))
@@ -170,12 +162,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values | {f"m/{m}/uniform": _uniform(small_world, m, radius)}
 
 
-def _vanishing(small_world: World, m: float) -> bool:
-    """Whether (36) excludes a deviation of epsilon = 0.5 with probability 0.95."""
-    return lemma5(small_world, m, float(m**_RADIUS_POWER), _EPSILON) < math.log(0.05)
-
-
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     best, bound = values["R*"][0], values["lemma 2"][0]
     least = [values[f"radius/{radius:g}/least"][0] for radius in _RADII]
     sizes = [m for m in _SIZES if f"m/{m}/excess" in values]
@@ -218,7 +205,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     left, right = figure.subplots(1, 2)
     best = values["R*"][0]
     least = [values[f"radius/{radius:g}/least"][0] - best for radius in _RADII]
@@ -227,25 +214,22 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
         xscale="log", yscale="log", xlabel="lambda", ylabel="least risk in the ball - R*",
         title="Lemma 3",
     )  # fmt: skip
-    sizes = [m for m in _SIZES if f"m/{m}/excess" in values]
-    for k, (key, text) in enumerate(
-        (
-            ("excess", "R - R* (Theorem 2)"),
-            ("deviation", "deviation at the solution"),
-            ("uniform", "excluded by Lemma 5"),
-        )
-    ):
-        means = [np.mean(values[f"m/{m}/{key}"]) for m in sizes]
-        right.plot(sizes, means, label=text, **marked_line(k))
+    shown = {
+        "excess": _OF_SAMPLES["excess"],
+        "deviation": "deviation at the solution",
+        "uniform": "excluded by Lemma 5",
+    }
+    for k, (key, text) in enumerate(shown.items()):
+        keys = {m: f"m/{m}/{key}" for m in _SIZES}
+        plot_means(right, values, keys, {"label": text} | marked_line(k))
     right.axhline(1, color=GREY, lw=0.6)
     right.set(xscale="log", yscale="log", xlabel="m", title="Theorem 2 and Lemma 5")
     right.legend()
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-bounds",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Lemmas 2 to 5 and Theorem 2: bounds against simulation",
-    paper=PAPER,
     protocol=(
         WORLD_SENTENCE.replace("a sin", "0.4 sin"),
         "Truncated quadratic loss; problem (29) with lambda = m^0.2, which Example 7 admits; 100 "
@@ -255,9 +239,8 @@ EXPERIMENT = Experiment(
         "kernel. The deviation in Lemma 5 is measured at the solution, which is one member of the "
         "class, so the supremum of the lemma is at least that.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
+    cells=(
+        *_cells({f"radius/{radius:g}": f"lambda = {radius:g}" for radius in _RADII}, _IN_BALL),
+        *_cells({f"m/{m}": f"m = {m}" for m in _SIZES}, _OF_SAMPLES),
+    ),
 )

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import COLOURS, MARKERS
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator
+from buttress.experiments.uncertainty_fig2 import two_classes
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.classifiers import UncertaintySetClassifier
 
-    random = generator(plan.seed, 6)
-    turn = np.array([[1.0, 0.5], [0.0, 0.6]])
-    X = np.concatenate(
-        [
-            random.standard_normal((40, 2)) @ turn + [2.0, 1.5],
-            random.standard_normal((40, 2)) * [0.6, 1.0] - [2.0, 1.0],
-        ]
-    )
-    y = np.repeat([1, -1], 40)
+    X, y = two_classes(generator(plan.seed, 6), (40, 40), ([2.0, 1.5], [2.0, 1.0]), 0.6)
     model = UncertaintySetClassifier(kernel="linear", bias="bisect", radius=2.0).fit(X, y)
     weights = np.asarray(model.set_weights_)
     positive, negative = (weights[y == label] @ X[y == label] for label in (1, -1))
@@ -39,7 +28,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     w, b = np.array(values["line"][0][:2]), values["line"][0][2]
     positive, negative = np.array(values["nearest"][0])
     apart = positive - negative
@@ -64,7 +53,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     for label, name, colour, marker in (
@@ -83,16 +72,12 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 1: nearest points and boundary",
-    paper=PAPER,
     protocol=(
         "Two normal samples of 40 rows in the plane, linear kernel, ellipsoid loss with h = 0, "
         "norm bound 2, bias by bisection.",
     ),
     tasks=lambda plan: [Task("sets", "sets")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

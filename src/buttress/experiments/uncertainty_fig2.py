@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from buttress.experiments._figures import COLOURS, MARKERS, lettered
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator
 
 
-def sample(seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Two normal classes in the plane that overlap a little, 60 and 40 rows."""
-    random = generator(seed, 16)
-    turn = np.array([[1.0, 0.5], [0.0, 0.6]])
-    X = np.concatenate(
-        [
-            random.standard_normal((60, 2)) @ turn + [1.2, 0.8],
-            random.standard_normal((40, 2)) * [0.7, 1.0] - [1.0, 0.7],
-        ]
-    )
-    return X, np.repeat([1, -1], [60, 40])
+def two_classes(
+    random: np.random.Generator, sizes: tuple[int, int], centres: Any, width: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Two normal classes in the plane, the first turned, the second narrower in one direction."""
+    positive = random.standard_normal((sizes[0], 2)) @ np.array([[1.0, 0.5], [0.0, 0.6]])
+    negative = random.standard_normal((sizes[1], 2)) * [width, 1.0]
+    return np.concatenate([positive + centres[0], negative - centres[1]]), np.repeat([1, -1], sizes)
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.classifiers import UncertaintySetClassifier
 
-    X, y = sample(plan.seed)
+    X, y = two_classes(generator(plan.seed, 16), (60, 40), ([1.2, 0.8], [1.0, 0.7]), 0.7)
     radius = 3.0
     model = UncertaintySetClassifier(kernel="linear", bias="error_rate", radius=radius).fit(X, y)
     weights = np.asarray(model.set_weights_)
@@ -55,7 +49,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     from scipy.spatial import ConvexHull
 
     X, y, w = (np.array(values[key][0]) for key in ("X", "y", "w"))
@@ -95,7 +89,7 @@ def scatter(axis: Any, X: NDArray[Any], y: NDArray[Any], **style: Any) -> None:
         )  # fmt: skip
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     figure.set_size_inches(10, 3.6)
     axes = figure.subplots(1, 3)
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
@@ -119,17 +113,13 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 2: the algorithm for linear rules",
-    paper=PAPER,
     protocol=(
         "The figure is the algorithm as text. Here its three steps are carried out on two normal "
         "samples of 60 and 40 rows: sets of the ellipsoid loss (h = 0), nearest points with norm "
         "bound 3, bias by the error rate.",
     ),
     tasks=lambda plan: [Task("steps", "steps")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from buttress.experiments._figures import COLOURS, lettered
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._figures import COLOURS, panels
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator
 
 _RADIUS = 1.5
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.theory import EllipsoidLevels, UncertaintySet, revise_uncertainty_set
 
     random = generator(plan.seed, 7)
@@ -54,7 +52,7 @@ def _outside(boundary: Any, points: Any) -> float:
     return float((np.array(boundary) @ planes[:, :2].T + planes[:, 2]).max())
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     points = np.array(values["points"][0])
     before, after = (_outside(values[key][0], points) for key in ("original", "revised"))
     centre = np.array(values["revised"][0]).mean(axis=0) - points.mean(axis=0)
@@ -74,21 +72,20 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axis, name in zip(axes, ("original", "revised"), strict=True):
+def _draw(figure: Figure, values: Runs) -> None:
+    names = ("original", "revised")
+    for axis, name in panels(
+        figure, names, loc="upper left", letters=True, sharex=True, sharey=True
+    ):
         axis.scatter(*np.array(values["points"][0]).T, s=12, color=COLOURS[1], label="sample")
         axis.fill(*np.array(values[name][0]).T, color=COLOURS[0], alpha=0.3, label=f"{name} set")
         axis.set(title=f"{name} set")
         axis.set_aspect("equal")
-    axes[0].legend(loc="upper left")
-    lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig3",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 3: revision of a set",
-    paper=PAPER,
     protocol=(
         "40 points of one class. Left: an ellipsoid of Mahalanobis radius 1.5 from a mean and a "
         "covariance that come from elsewhere. Right: that ellipsoid revised as in Example 5 (and "
@@ -97,8 +94,5 @@ EXPERIMENT = Experiment(
         "The paper's data for this figure are not given.",
     ),
     tasks=lambda plan: [Task("sets", "sets")],
-    run=_run,
-    draw=_draw,
-    check=_check,
     version=2,
 )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import GREY, draw_curves
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import EllipsoidError, TruncatedQuadratic
 
     z = np.linspace(-6, 6, 601)
@@ -24,7 +20,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     z, loss, plain, quadratic = (
         np.array(values[key][0]) for key in ("z", "h = 1", "h = 0", "truncated quadratic at z/2")
     )
@@ -44,7 +40,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     draw_curves(axis, values, "z", ("h = 1", "h = 0"))
     for k in (-4, -2, 2):
@@ -53,13 +49,9 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     axis.legend()
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig4",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 4: the revised loss",
-    paper=PAPER,
     protocol=("Values of the library's loss on a grid, omega = 1.",),
     tasks=lambda plan: [Task("loss", "loss")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ from numpy.typing import NDArray
 
 from buttress.datasets import make_skewed_gaussians
 from buttress.experiments._figures import COLOURS, lettered
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 from buttress.experiments._sampling import generator, seed_of
 from buttress.experiments.uncertainty_fig2 import scatter
 
@@ -23,7 +21,7 @@ def _gram(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.exp(-_GAMMA * ((A[:, None] - B[None]) ** 2).sum(axis=2)))
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.classifiers import UncertaintySetClassifier
     from buttress.solvers.sets.bias import error_rate_bias
 
@@ -61,7 +59,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     }
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     off = values["dual and primal"][0]
     sums = values["weights"][0]
     return [
@@ -84,7 +82,7 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axes = figure.subplots(1, 2, sharex=True, sharey=True)
     X, y = np.array(values["X"][0]), np.array(values["y"][0])
     first = np.array(values["first"][0], dtype=bool)
@@ -105,17 +103,13 @@ def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
     lettered(axes)
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig5",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 5: the kernel algorithm",
-    paper=PAPER,
     protocol=(
         "The figure is the algorithm as text. Here its steps are carried out on 400 rows of Table "
         "1's normal classes, 30 % positive: 200 rows for the function (Gaussian kernel with gamma "
         "= 0.3, norm bound 10, h = 0), 200 for the bias.",
     ),
     tasks=lambda plan: [Task("steps", "steps")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

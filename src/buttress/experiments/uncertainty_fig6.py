@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.experiments._figures import COLOURS
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Check, Experiment, Plan, Task, Values
+from buttress.experiments._model import Check, Experiment, Figure, Plan, Runs, Task, Values
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan) -> Values:
     from buttress.losses import EllipsoidError
 
     z = np.linspace(-6, 6, 1201)
@@ -20,7 +16,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return {"z": z, "derivative": loss.derivative(z), "bound": loss.curvature_bound}
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     z, slope = np.array(values["z"][0]), np.array(values["derivative"][0])
     steep = float(np.abs(np.diff(slope) / np.diff(z)).max())
     return [
@@ -34,19 +30,15 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
+def _draw(figure: Figure, values: Runs) -> None:
     axis = figure.subplots()
     axis.plot(values["z"][0], values["derivative"][0], color=COLOURS[0])
     axis.set(xlabel="z", ylabel="u'(z; 1)")
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-fig6",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Figure 6: the derivative of the loss",
-    paper=PAPER,
     protocol=("Values of the library's loss on a grid, h = 1, omega = 1.",),
     tasks=lambda plan: [Task("loss", "loss")],
-    run=_run,
-    draw=_draw,
-    check=_check,
 )

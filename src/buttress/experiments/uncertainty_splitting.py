@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from buttress.datasets import make_skewed_gaussians
 from buttress.experiments._claims import gap, in_points, verdict
-from buttress.experiments._figures import marked_line, two_errors
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Cell, Check, Experiment, Pair, Plan, Task, Values
+from buttress.experiments._figures import marked_line, panels, plot_means
+from buttress.experiments._grids import full_or_quick, grid, repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Figure, Pair, Plan, Runs, Values
 from buttress.experiments._sampling import seed_of
 
 _RATES = (0.2, 0.5)
@@ -23,32 +21,10 @@ _WIDTHS = (0.03, 0.1, 0.3, 1.0)
 _RADII = (1.0, 10.0, 100.0)
 
 
-def _cells() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(
-            f"{rate:g}/{m}/{way}",
-            f"rate{rate:g}",
-            {"P(Y=+1)": f"{rate:g}", "rows": str(m), "f and b from": way},
-            unit="error (%)",
-            scale=100.0,
-        )
-        for rate, m, way in product(_RATES, _SIZES, _WAYS)
-    )
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    sizes = _SIZES[:1] if plan.quick else _SIZES
-    return [
-        Task(f"{rate:g}/{m}/{r}", f"rate{rate:g}", {"rate": rate, "m": m, "repeat": r})
-        for m, r, rate in product(sizes, range(plan.runs(_RUNS, 1)), _RATES)
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
+def _run(plan: Plan, rate: float, m: int, repeat: int) -> Values:
     from buttress.classifiers import UncertaintySetClassifier
     from buttress.model_selection import UncertaintySetClassifierCV
 
-    rate, m, repeat = arguments["rate"], arguments["m"], arguments["repeat"]
     train, test = (
         make_skewed_gaussians(
             size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, m, side, 10)
@@ -66,18 +42,16 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-def _pairs(values: Mapping[str, list[Any]]) -> list[Pair]:
+def _pairs(values: Runs) -> list[Pair]:
     whole, split = _WAYS
-    pairs = []
-    for rate, m in product(_RATES, _SIZES):
-        if f"{rate:g}/{m}/{whole}" in values:
-            what = f"P(Y=+1) = {rate:g}, {m} rows"
-            sides = values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"]
-            pairs.append(in_points(what, "split - all", *sides))
-    return pairs
+    keys = {
+        f"P(Y=+1) = {rate:g}, {m} rows": (f"{rate:g}/{m}/{split}", f"{rate:g}/{m}/{whole}")
+        for rate, m in product(_RATES, _SIZES)
+    }
+    return in_points(values, "split - all", keys)
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     whole, split = _WAYS
     gaps = {
         (rate, m): gap(values[f"{rate:g}/{m}/{split}"], values[f"{rate:g}/{m}/{whole}"])
@@ -103,38 +77,35 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]
 
 
-def _draw(figure: Any, values: Mapping[str, list[Any]]) -> None:
-    axes = figure.subplots(1, len(_RATES))
-    for axis, rate in zip(axes, _RATES, strict=True):
-        sizes = [m for m in _SIZES if f"{rate:g}/{m}/{next(iter(_WAYS))}" in values]
+def _draw(figure: Figure, values: Runs) -> None:
+    for axis, rate in panels(figure, _RATES, "test error (%)"):
         for k, way in enumerate(_WAYS):
-            runs = [100 * np.array(values[f"{rate:g}/{m}/{way}"]) for m in sizes]
-            axis.errorbar(
-                sizes,
-                [r.mean() for r in runs],
-                yerr=two_errors(runs),
-                label=way,
-                **marked_line(k),
-            )
+            keys = {m: f"{rate:g}/{m}/{way}" for m in _SIZES}
+            style = {"label": way} | marked_line(k)
+            plot_means(axis, values, keys, style, scale=100, errors=True)
         axis.set(title=f"P(Y=+1) = {rate:g}", xscale="log", xlabel="rows")
-    axes[0].set_ylabel("test error (%)")
-    axes[0].legend()
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-splitting",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, the two halves of Figure 5",
-    paper=PAPER,
     protocol=(
         "The normal classes of Table 1, h = 0; width and norm bound by 5-fold cross-validation on "
         "all rows, then two fits with them: f and bias from all rows, or f from one random half "
         "and the bias from the other (holdout=0.5). 10,000 test rows, 20 samples.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    check=_check,
-    pairs=_pairs,
+    cells=grid(
+        {"P(Y=+1)": _RATES, "rows": _SIZES, "f and b from": list(_WAYS)},
+        group="rate{}",
+        unit="error (%)",
+        scale=100.0,
+    ),
+    tasks=tasks_over(
+        "{rate:g}/{m}/{repeat}",
+        "rate{rate:g}",
+        m=full_or_quick(_SIZES, _SIZES[:1]),
+        repeat=repeats(_RUNS),
+        rate=_RATES,
+    ),
     ours=True,
 )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
-from typing import Any
-
 import numpy as np
 
 from buttress.datasets import make_skewed_gaussians
 from buttress.experiments._claims import always, cases
-from buttress.experiments._ida import PAPER
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
+from buttress.experiments._grids import grid, read_printed, repeats, tasks_over
+from buttress.experiments._model import Check, Experiment, Plan, Runs, Values
 from buttress.experiments._sampling import TrainTest, seed_of
 from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, error_rates
 
@@ -19,6 +15,7 @@ _PRINTED = """
 0.2 15.8 1.1 26.0 2.2 16.5 1.2 15.9 1.1 16.0 1.2
 0.5 25.2 1.1 25.1 1.0 25.0 1.3 25.0 1.4 25.4 1.1
 """
+_RATES = (0.2, 0.5)
 _WIDTHS = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0])
 _UNKNOWN = (
     'missing in the paper: "the results are averages of ... repetitions, tested on ... points". '
@@ -26,35 +23,7 @@ _UNKNOWN = (
 )
 
 
-def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for line in _PRINTED.strip().splitlines():
-        rate, *numbers = line.split()
-        for method, value, spread in zip(METHODS, numbers[::2], numbers[1::2], strict=True):
-            cells.append(
-                Cell(
-                    f"{rate}/{method}",
-                    f"rate{rate}",
-                    {"P(Y=+1)": rate, "method": method},
-                    value,
-                    spread,
-                    unit="error (%)",
-                    scale=100.0,
-                    unknown=_UNKNOWN,
-                )
-            )
-    return tuple(cells)
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    return [
-        Task(f"{rate}/{repeat}", f"rate{rate}", {"rate": rate, "repeat": repeat})
-        for repeat, rate in product(range(plan.runs(10, 1)), (0.2, 0.5))
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    rate, repeat = arguments["rate"], arguments["repeat"]
+def _run(plan: Plan, rate: float, repeat: int) -> Values:
     train, test = (
         make_skewed_gaussians(
             size, positive_rate=rate, random_state=seed_of(plan.seed, repeat, side, int(10 * rate))
@@ -66,7 +35,7 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return {f"{rate}/{method}": error for method, error in errors.items()}
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
+def _check(values: Runs) -> list[Check]:
     if "0.2/MPM" not in values or "0.5/MPM" not in values:
         return []
     others = [method for method in METHODS if method != "MPM"]
@@ -80,10 +49,9 @@ def _check(values: Mapping[str, list[Any]]) -> list[Check]:
     ]  # fmt: skip
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-table1",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Table 1: two normal classes",
-    paper=PAPER,
     protocol=(
         "400 training rows, 10,000 test rows, 10 repetitions; positives N(0, I), negatives with "
         "mean (1, 1) and covariance R' diag(0.25, 2.25) R, R the rotation by pi/3. The printed "
@@ -92,9 +60,14 @@ EXPERIMENT = Experiment(
         "Widths 0.01 to 3.",
         "The paper prints standard deviations.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    check=_check,
+    cells=grid(
+        {"P(Y=+1)": _RATES, "method": METHODS},
+        group="rate{}",
+        printed=read_printed(_PRINTED, 1, METHODS),
+        unit="error (%)",
+        scale=100.0,
+        unknown=_UNKNOWN,
+    ),
+    tasks=tasks_over("{rate}/{repeat}", "rate{rate}", repeat=repeats(10), rate=_RATES),
     version=2,
 )

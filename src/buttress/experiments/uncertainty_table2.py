@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from buttress.datasets import load_dataset
 from buttress.datasets.registry import BY_NAME
-from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisations
-from buttress.experiments._model import Cell, Experiment, Plan, Task, Values
+from buttress.experiments._grids import full_or_quick, grid, read_printed, repeats, tasks_over
+from buttress.experiments._ida import SETS, SPLITS_SENTENCE, realisations
+from buttress.experiments._model import Experiment, Plan, Values
 
 # dimension, share of positives in the training part, training rows, test rows, realisations
 _PRINTED = """
@@ -31,39 +29,7 @@ waveform_ida 21 0.331 400 4600 100
 _QUANTITIES = ("dim", "P(Y=+1)", "train", "test", "rep.")
 
 
-def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for line in _PRINTED.strip().splitlines():
-        name, *numbers = line.split()
-        for quantity, printed in zip(_QUANTITIES, numbers, strict=True):
-            share = quantity == "P(Y=+1)"
-            remark = "the scan of the paper shows 85" if printed == "85" else ""
-            cells.append(
-                Cell(
-                    f"{name}/{quantity}",
-                    name,
-                    {"data": SETS[name], "quantity": quantity},
-                    printed,
-                    exact=not share,
-                    unit=quantity,
-                    better=None,
-                    remark=remark,
-                )
-            )
-    return tuple(cells)
-
-
-def _tasks(plan: Plan) -> list[Task]:
-    names = list(SETS)[:2] if plan.quick else list(SETS)
-    return [
-        Task(f"{name}/{number}", name, {"name": name, "number": number})
-        for name in names
-        for number in range(plan.runs(10, 2))
-    ]
-
-
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name, number = arguments["name"], arguments["number"]
+def _run(plan: Plan, name: str, number: int) -> Values:
     bunch = load_dataset(name)
     (train, test), canonical = realisations(name, number + 1)[number]
     values: Values = {
@@ -80,10 +46,9 @@ def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
     return values
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-table2",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Table 2: the data sets",
-    paper=PAPER,
     protocol=(
         SPLITS_SENTENCE,
         "The share of positives is the mean over ten training parts, in the paper over all. The "
@@ -91,8 +56,16 @@ EXPERIMENT = Experiment(
         "The scan shows 7 test rows for breast-cancer; the archive has 77, which is taken as "
         "printed.",
     ),
-    cells=_cells(),
-    tasks=_tasks,
-    run=_run,
+    cells=grid(
+        {"data": SETS, "quantity": _QUANTITIES},
+        printed=read_printed(_PRINTED, 1, _QUANTITIES, spreads=False),
+        exact={quantity: quantity != "P(Y=+1)" for quantity in _QUANTITIES},
+        unit={quantity: quantity for quantity in _QUANTITIES},
+        better=None,
+        remark={"thyroid_ida/rep.": "the scan of the paper shows 85"},
+    ),
+    tasks=tasks_over(
+        "{name}/{number}", name=full_or_quick(SETS, list(SETS)[:2]), number=repeats(10, 2)
+    ),
     version=2,
 )

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
-from buttress.datasets.registry import BY_NAME
 from buttress.experiments._claims import always, at_least, cases
-from buttress.experiments._ida import PAPER, SETS, SPLITS_SENTENCE, realisation
-from buttress.experiments._model import Cell, Check, Experiment, Plan, Task, Values
-from buttress.experiments._set_tables import (
-    GRID_SENTENCE,
-    METHODS,
-    UNTUNED_METHODS,
-    error_rates,
-    untuned_rates,
-)
+from buttress.experiments._grids import grid, read_printed
+from buttress.experiments._ida import BY_SIZE, SETS, SPLITS_SENTENCE, realisation
+from buttress.experiments._model import Cell, Check, Experiment, Plan, Runs, Task, Values
+from buttress.experiments._set_tables import GRID_SENTENCE, METHODS, UNTUNED_METHODS, error_rates
 from buttress.kernels import resolve_gamma
 
 # mean and standard deviation of C-SVM, MPM, unbiased MPM, h = 0, h = 1
@@ -53,33 +46,25 @@ _DUPLICATED = ("flare_solar_ida", "titanic_ida")
 
 
 def _cells() -> tuple[Cell, ...]:
-    cells = []
-    for line in _PRINTED.strip().splitlines():
-        name, *numbers = line.split()
-        printed = dict(zip(METHODS, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
-        # both ways of regularising the MPM stand beside the same printed number
-        for method in (*METHODS, *UNTUNED_METHODS):
-            value, spread = printed[method.split(",")[0]]
-            cells.append(
-                Cell(
-                    f"{name}/{method}",
-                    name,
-                    {"data": SETS[name], "method": method},
-                    value,
-                    spread,
-                    paper_runs=_FEW_RUNS.get(name, _RUNS),
-                    unit="error (%)",
-                    scale=100.0,
-                    unknown=_UNKNOWN_RIDGE if "MPM" in method else "",
-                    remark="the paper's grids for width and penalty are not given",
-                )
-            )
-    return tuple(cells)
+    # both ways of regularising the MPM stand beside the same printed number
+    methods = (*METHODS, *UNTUNED_METHODS)
+    printed = read_printed(_PRINTED, 1, METHODS)
+    return grid(
+        {"data": SETS, "method": methods},
+        printed={
+            f"{name}/{method}": printed[f"{name}/{method.split(',')[0]}"]
+            for name, method in product(SETS, methods)
+        },
+        paper_runs={name: _FEW_RUNS.get(name, _RUNS) for name in SETS},
+        unit="error (%)",
+        scale=100.0,
+        unknown={method: _UNKNOWN_RIDGE for method in methods if "MPM" in method},
+        remark="the paper's grids for width and penalty are not given",
+    )
 
 
 def _tasks(plan: Plan) -> list[Task]:
-    by_size = sorted(SETS, key=lambda name: (BY_NAME[name].split or (0, 0))[0])
-    names = by_size[:1] if plan.quick else by_size
+    names = BY_SIZE[:1] if plan.quick else BY_SIZE
     tasks = []
     for kind, usual, few in (
         ("tuned", _RUNS, _FEW_RUNS),
@@ -98,18 +83,16 @@ def _fills(task: Task, cell: str) -> bool:
     return (name, kind) == (task.arguments["name"], task.arguments["kind"])
 
 
-def _run(arguments: Mapping[str, Any], plan: Plan) -> Values:
-    name, number = arguments["name"], arguments["number"]
+def _run(plan: Plan, name: str, number: int, kind: str) -> Values:
     data = realisation(name, number)
     widths = resolve_gamma("median", data.X, None) * _FACTORS
     if plan.quick:
         data = data._replace(X=data.X[:60], y=data.y[:60])
-    rates = error_rates if arguments["kind"] == "tuned" else untuned_rates
-    errors = rates(data, widths, plan.quick, plan.seed, number)
+    errors = error_rates(data, widths, plan.quick, plan.seed, number, tuned=kind == "tuned")
     return {f"{name}/{method}": error for method, error in errors.items()}
 
 
-def _nearer(values: Mapping[str, list[Any]]) -> Check | None:
+def _nearer(values: Runs) -> Iterator[Check]:
     """Which ridge gives the printed errors of the two minimax machines."""
     distance: dict[str, list[float]] = {"tuned": [], "untuned": []}
     for cell in EXPERIMENT.cells:
@@ -119,15 +102,15 @@ def _nearer(values: Mapping[str, list[Any]]) -> Check | None:
         tuned = f"{name}/{method.split(',')[0]}"
         for kind, key in (("tuned", tuned), ("untuned", cell.id)):
             mean = 100 * float(np.mean(values[key]))
-            distance[kind].append(abs(mean - float(cell.printed or "nan")))
+            distance[kind].append(abs(mean - cell.number))
     if not distance["untuned"]:
-        return None
+        return
     pairs = zip(distance["tuned"], distance["untuned"], strict=True)
     nearer = sum(b < a - 1e-6 for a, b in pairs)
     count = len(distance["tuned"])
     # nearer, and near: on average within two points of what is printed
     close = float(np.mean(distance["untuned"])) < 2
-    return Check(
+    yield Check(
         "the printed MPM columns are those of a machine with a ridge of 1e-6, not of a tuned one",
         close and nearer > count / 2,
         f"nearer in {nearer} of {count} cells; mean distance {np.mean(distance['untuned']):.1f} "
@@ -136,52 +119,37 @@ def _nearer(values: Mapping[str, list[Any]]) -> Check | None:
     )
 
 
-def _check(values: Mapping[str, list[Any]]) -> list[Check]:
-    keys = {
-        name: (f"{name}/h = 0", f"{name}/unbiased MPM") for name in SETS if name not in _DUPLICATED
-    }
-    untuned = {
-        name: (f"{name}/h = 0", f"{name}/{UNTUNED_METHODS[1]}")
-        for name in SETS
-        if name not in _DUPLICATED
-    }
+def _check(values: Runs) -> Iterator[Check]:
+    single = [name for name in SETS if name not in _DUPLICATED]
+    against_tuned, against_untuned = (
+        {name: (f"{name}/h = 0", f"{name}/{machine}") for name in single}
+        for machine in ("unbiased MPM", UNTUNED_METHODS[1])
+    )
     turned = {name: (f"{name}/unbiased MPM", f"{name}/h = 0") for name in _DUPLICATED}
     against = {name: (f"{name}/h = 1", f"{name}/C-SVM") for name in SETS}
-    checks = []
-    if compared := cases(values, keys):
+    if compared := cases(values, against_tuned):
         text = "h = 0 has smaller test errors than the unbiased MPM (sets without duplicated rows)"
-        checks.append(
-            replace(
-                always(text, compared),
-                meaning="Against an MPM whose ridge is tuned like every other parameter",
-            )
-        )
-    if compared := cases(values, untuned):
+        meaning = "Against an MPM whose ridge is tuned like every other parameter"
+        yield always(text, compared, meaning=meaning)
+    if compared := cases(values, against_untuned):
         text = "h = 0 has smaller test errors than the unbiased MPM with a ridge of 1e-6"
-        checks.append(
-            replace(
-                always(text, compared),
-                meaning="Where this holds and the line above does not, the paper's advantage is "
-                "over a rival that was not regularised, not over its uncertainty set",
-                ours=True,
-            )
+        meaning = (
+            "Where this holds and the line above does not, the paper's advantage is over a rival "
+            "that was not regularised, not over its uncertainty set"
         )
-    nearer = _nearer(values)
-    if nearer:
-        checks.append(nearer)
+        yield always(text, compared, meaning=meaning, ours=True)
+    yield from _nearer(values)
     if compared := cases(values, turned):
         text = "with many duplicated rows (flare-solar, titanic) the unbiased MPM is better"
-        checks.append(always(text, compared))
+        yield always(text, compared)
     if compared := cases(values, against):
         text = "overall, the C-SVM is better than h = 1 (at least half of the sets)"
-        checks.append(at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in compared]))
-    return checks
+        yield at_least(text, (len(SETS) + 1) // 2, [(n, b, a) for n, a, b in compared])
 
 
-EXPERIMENT = Experiment(
-    name="uncertainty-table3",
+EXPERIMENT = Experiment.of(
+    globals(),
     title="Uncertainty sets, Table 3: thirteen data sets",
-    paper=PAPER,
     protocol=(
         SPLITS_SENTENCE,
         "100 realisations per set, and 20 of image and splice, as in the paper.",
@@ -196,9 +164,5 @@ EXPERIMENT = Experiment(
         "paired differences over the realisations.",
     ),
     cells=_cells(),
-    tasks=_tasks,
-    run=_run,
-    check=_check,
-    fills=_fills,
     version=2,
 )

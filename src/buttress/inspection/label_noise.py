@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ _CURVE, _GIVEN, _FOUND = "#3b6ea8", "#c8553d", "#4c956c"
 _ODDS_BINS = 12
 
 
+@dataclass(eq=False, repr=False)
 class LabelNoiseDisplay:
     """The noise model over the labels it was fitted to, and the worth of its ranking.
 
@@ -64,25 +66,14 @@ class LabelNoiseDisplay:
     True
     """
 
-    def __init__(
-        self,
-        position: Array,
-        share: Array,
-        deviation: Array,
-        curve: Array,
-        asymptotes: tuple[float, float],
-        expected: Array,
-        reviewed: Array | None,
-        label: Any,
-    ) -> None:
-        self.position = position
-        self.share = share
-        self.deviation = deviation
-        self.curve = curve
-        self.asymptotes = asymptotes
-        self.expected = expected
-        self.reviewed = reviewed
-        self.label = label
+    position: Array
+    share: Array
+    deviation: Array
+    curve: Array
+    asymptotes: tuple[float, float]
+    expected: Array
+    reviewed: Array | None
+    label: Any
 
     @classmethod
     def from_suspects(

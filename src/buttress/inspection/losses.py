@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from buttress.losses.ramp import zero_d_one
 _QUANTITIES = ("value", "derivative")
 
 
+@dataclass(eq=False, repr=False)
 class LossDisplay:
     """Curves of any losses over a range of margins.
 
@@ -47,17 +49,10 @@ class LossDisplay:
     ['Hinge()', 'DoubleRamp(d=0.2, mu=1.0, rho=2.0)']
     """
 
-    def __init__(
-        self,
-        t: Array,
-        curves: Mapping[str, Array],
-        quantity: str = "value",
-        rejection: tuple[float, float] | None = None,
-    ) -> None:
-        self.t = t
-        self.curves = curves
-        self.quantity = quantity
-        self.rejection = rejection
+    t: Array
+    curves: Mapping[str, Array]
+    quantity: str = "value"
+    rejection: tuple[float, float] | None = None
 
     @classmethod
     def from_losses(

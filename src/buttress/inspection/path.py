@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from buttress._arrays import Array
 from buttress.inspection._axes import new_axes
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay:
     """Mean cross-validation score against the penalty, with its band and both choices.
 
@@ -43,22 +45,13 @@ class PathDisplay:
     'log'
     """
 
-    def __init__(
-        self,
-        alphas: Array,
-        mean: Array,
-        standard_error: Array,
-        *,
-        alpha_min: float,
-        alpha_1se: float,
-        scoring: str = "score",
-    ) -> None:
-        self.alphas = alphas
-        self.mean = mean
-        self.standard_error = standard_error
-        self.alpha_min = alpha_min
-        self.alpha_1se = alpha_1se
-        self.scoring = scoring
+    alphas: Array
+    mean: Array
+    standard_error: Array
+    _: KW_ONLY
+    alpha_min: float
+    alpha_1se: float
+    scoring: str = "score"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kwargs: Any) -> PathDisplay:

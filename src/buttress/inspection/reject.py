@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from buttress.metrics.scorer import answers, final_step
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
 
 
+@dataclass(eq=False, repr=False)
 class RejectRegionDisplay:
     """The plane of a classifier with two features: boundary, rejection band and points.
 
@@ -75,31 +77,17 @@ class RejectRegionDisplay:
     2
     """
 
-    def __init__(
-        self,
-        x: Array,
-        y: Array,
-        score: Array | None,
-        region: IntArray,
-        thresholds: Array | None,
-        points: Array,
-        codes: IntArray | None,
-        rejected: BoolArray,
-        support: IntArray,
-        classes: NDArray[Any],
-        names: tuple[str, str] = ("feature 0", "feature 1"),
-    ) -> None:
-        self.x = x
-        self.y = y
-        self.score = score
-        self.region = region
-        self.thresholds = thresholds
-        self.points = points
-        self.codes = codes
-        self.rejected = rejected
-        self.support = support
-        self.classes = classes
-        self.names = names
+    x: Array
+    y: Array
+    score: Array | None
+    region: IntArray
+    thresholds: Array | None
+    points: Array
+    codes: IntArray | None
+    rejected: BoolArray
+    support: IntArray
+    classes: NDArray[Any]
+    names: tuple[str, str] = ("feature 0", "feature 1")
 
     @classmethod
     def from_estimator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from buttress.metrics import area_under_risk_coverage, risk_coverage_band, risk_
 from buttress.metrics.scorer import confidence_scores
 
 
+@dataclass(eq=False, repr=False)
 class RiskCoverageDisplay:
     """Error rate among the answered rows against the share of rows answered.
 
@@ -48,19 +50,11 @@ class RiskCoverageDisplay:
     [0.0, 0.0, 0.33]
     """
 
-    def __init__(
-        self,
-        coverage: Array,
-        risk: Array,
-        area: float | None = None,
-        name: str | None = None,
-        band: tuple[Array, Array, Array] | None = None,
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.area = area
-        self.name = name
-        self.band = band
+    coverage: Array
+    risk: Array
+    area: float | None = None
+    name: str | None = None
+    band: tuple[Array, Array, Array] | None = None
 
     @classmethod
     def from_predictions(

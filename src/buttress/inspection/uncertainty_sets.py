@@ -129,30 +129,27 @@ class UncertaintySetDisplay:
         ends = np.array(self.nearest)
         (self.segment_,) = ax.plot(*ends.T, "o-", color="black", label="nearest points")
         self.line_ = None
-        if draw_line and self._normal().any():
-            x_limits, y_limits = ax.get_xlim(), ax.get_ylim()
-            ax.set(xlim=x_limits, ylim=y_limits)
-            (self.line_,) = ax.plot(*self._line(), "--", color="black", label="boundary")
+        normal, bias = self._line()
+        if draw_line and normal.any():
+            # the picture stays as large as the sets make it
+            ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+            foot = -bias * normal / float(normal @ normal)
+            along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
+            outlines = np.vstack([shape.boundary(16) for shape in self.sets])
+            reach = 10.0 * float(np.ptp(outlines, axis=0).max())
+            ends = foot[:, None] + along[:, None] * np.array([-reach, reach])
+            (self.line_,) = ax.plot(*ends, "--", color="black", label="boundary")
         ax.set_aspect("equal", adjustable="datalim")
         ax.legend(fontsize="small")
         self.ax_ = ax
         return self
 
-    def _normal(self) -> Array:
+    def _line(self) -> tuple[Array, float]:
+        """Weights and bias of the boundary."""
         if self.boundary is not None:
-            return np.asarray(self.boundary[0], dtype=np.float64)
-        return np.asarray(self.nearest[0] - self.nearest[1])
-
-    def _line(self) -> Array:
-        normal = self._normal()
-        if self.boundary is not None:
-            bias = float(self.boundary[1])
-        else:
-            bias = -0.5 * float(normal @ (self.nearest[0] + self.nearest[1]))
-        foot = -bias * normal / float(normal @ normal)
-        along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
-        reach = 10.0 * float(np.ptp(np.vstack([s.boundary(16) for s in self.sets]), axis=0).max())
-        return np.asarray(foot[:, None] + along[:, None] * np.array([-reach, reach]))
+            return np.asarray(self.boundary[0], dtype=np.float64), float(self.boundary[1])
+        normal = self.nearest[0] - self.nearest[1]
+        return normal, -0.5 * float(normal @ (self.nearest[0] + self.nearest[1]))
 
 
 def _nearest_points(positive: Any, negative: Any, n_iter: int = 2000) -> tuple[Array, Array]:

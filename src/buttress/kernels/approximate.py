@@ -87,18 +87,12 @@ class LinearMap:
     """
 
     n_features: int
-
-    @property
-    def basis(self) -> None:
-        return None
+    basis = None
+    flops_per_row = 0.0
 
     @property
     def n_raw(self) -> int:
         return self.n_features
-
-    @property
-    def flops_per_row(self) -> float:
-        return 0.0
 
     def raw(self, X: Any, out: Array | None = None, /) -> Array:
         """The rows themselves, dense."""
@@ -202,10 +196,7 @@ class FourierMap:
 
     weights: Array
     phase: Array
-
-    @property
-    def basis(self) -> None:
-        return None
+    basis = None
 
     @property
     def n_raw(self) -> int:

@@ -59,10 +59,8 @@ class SplitLoss(Loss, Protocol):
 class UnboundedSlope:
     """A set loss whose uncertainty sets put no cap on a weight."""
 
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return math.inf
+    # The supremum of the derivative.
+    slope_bound = math.inf
 
 
 def require(loss: Any, needed: type, solver: str) -> None:

@@ -215,10 +215,8 @@ class Exponential(UnboundedSlope):
     -1.0
     """
 
-    @property
-    def curvature_bound(self) -> float:
-        """Lipschitz constant of the derivative: there is none."""
-        return float(np.inf)
+    # Lipschitz constant of the derivative: there is none.
+    curvature_bound = np.inf
 
     def value(self, t: Array) -> Array:
         """The loss at `t`."""
@@ -332,10 +330,8 @@ class LogBarrier(UnboundedSlope):
     -0.0
     """
 
-    @property
-    def curvature_bound(self) -> float:
-        """Lipschitz constant of the derivative: there is none."""
-        return float(np.inf)
+    # Lipschitz constant of the derivative: there is none.
+    curvature_bound = np.inf
 
     def value(self, t: Array) -> Array:
         """The loss at `t`."""

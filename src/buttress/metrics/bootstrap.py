@@ -84,10 +84,12 @@ def bootstrap_estimate(
 Formula = Callable[[Array, Array], float]
 
 
-def bootstrap_ranked(
-    formula: Formula, rows: RankedRows, confidence: float, random_state: Any = 0
-) -> Estimate:
-    """`bootstrap_estimate` of a metric of the order of the rows, which are sorted only once."""
+def ranked_value(
+    formula: Formula, rows: RankedRows, confidence: float | None, random_state: Any = 0
+) -> float | Estimate:
+    """A metric of the order of the rows, which are sorted only once, and its interval if asked."""
+    if confidence is None:
+        return formula(*rows.counts())
     return bootstrap_estimate(
         lambda times: formula(*rows.counts(times)),
         len(rows.wrong),

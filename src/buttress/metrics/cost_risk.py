@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
-from sklearn.utils.metadata_routing import UNUSED
 
 from buttress._arrays import Array
 from buttress.metrics.bootstrap import bootstrap_estimate
 from buttress.metrics.counts import Estimate, row_outcomes
-from buttress.metrics.scorer import answers
+from buttress.metrics.scorer import AnswerScorer
 
 
 def cost_risk(
@@ -64,14 +62,14 @@ def cost_risk(
     matrix = checked_costs(costs, len(known))
     paid = matrix[_places(known, y), _places(known, np.where(outcome.rejected, known[0], pred))]
     paid = np.where(outcome.rejected, matrix[_places(known, y), -1], paid)
+
+    def mean(weight: Array) -> float:
+        return float(weight @ paid / weight.sum())
+
     if confidence is None:
-        return float(outcome.weight @ paid / outcome.weight.sum())
+        return mean(outcome.weight)
     return bootstrap_estimate(
-        lambda weight: float(weight @ paid / weight.sum()),
-        len(paid),
-        confidence,
-        sample_weight=outcome.weight,
-        random_state=random_state,
+        mean, len(paid), confidence, sample_weight=outcome.weight, random_state=random_state
     )
 
 
@@ -116,7 +114,7 @@ def _places(known: Any, labels: Any) -> Any:
     return index
 
 
-class CostScorer(BaseEstimator):
+class CostScorer(AnswerScorer):
     """A scikit-learn scorer: minus the mean cost, so that larger is better.
 
     Made by `cost_scorer`.
@@ -127,22 +125,12 @@ class CostScorer(BaseEstimator):
         As in `cost_risk`, in the order of the classifier's ``classes_``.
     """
 
-    # the routing of sample_weight to this scorer is switched by `set_score_request`
-    __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
-
     def __init__(self, costs: Any) -> None:
         self.costs = costs
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score a fitted `estimator` on the rows `X` with labels `y`."""
-        pred, rejected = answers(estimator, X)
+    def _risk(self, estimator: Any, y: Any, pred: Any, rejected: Any, weight: Any) -> Any:
         labels = estimator.classes_
-        paid = cost_risk(y, pred, rejected, self.costs, labels=labels, sample_weight=sample_weight)
-        return -float(np.asarray(paid))
-
-    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The same as a call."""
-        return self(estimator, X, y, sample_weight)
+        return cost_risk(y, pred, rejected, self.costs, labels=labels, sample_weight=weight)
 
 
 def cost_scorer(costs: Any) -> CostScorer:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.metrics.bootstrap import RANKED, bootstrap_ranked
+from buttress.metrics.bootstrap import RANKED, ranked_value
 from buttress.metrics.counts import Estimate
 from buttress.metrics.generalized_risk import area_under_generalized_risk
 from buttress.metrics.ranking import RankedRows
@@ -62,10 +62,7 @@ def excess_area(
     if curve not in _AREAS:
         raise ValueError(f"curve={curve!r} is not accepted: expected one of {sorted(_AREAS)}.")
     rows = RankedRows.of(y, pred, score, sample_weight)
-    formula = partial(_excess, curve)
-    if confidence is not None:
-        return bootstrap_ranked(formula, rows, confidence, random_state)
-    return formula(*rows.counts())
+    return ranked_value(partial(_excess, curve), rows, confidence, random_state)
 
 
 def _excess(curve: str, weight: Array, wrong: Array) -> float:

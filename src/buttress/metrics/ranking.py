@@ -20,14 +20,14 @@ class RankedRows:
     ----------
     levels : array of shape (n_levels,)
         The distinct confidences, from the largest down.
-    place : integer array of shape (n,)
+    level_of : integer array of shape (n,)
         The level of every row.
     wrong : array of bool of shape (n,)
     weight : array of shape (n,)
     """
 
     levels: Array
-    place: IntArray
+    level_of: IntArray
     wrong: BoolArray
     weight: Array
 
@@ -45,8 +45,8 @@ class RankedRows:
         check_consistent_length(outcome.wrong, score)
         if len(score) == 0 or np.isnan(score).any():
             raise ValueError("score must hold at least one number and no NaN.")
-        values, place = np.unique(-score, return_inverse=True)
-        return cls(-values, place, outcome.wrong, outcome.weight)
+        values, level_of = np.unique(-score, return_inverse=True)
+        return cls(-values, level_of, outcome.wrong, outcome.weight)
 
     def counts(self, times: Array | IntArray | None = None) -> tuple[Array, Array]:
         """Weight of the rows and of the errors at every level.
@@ -59,7 +59,7 @@ class RankedRows:
         weight = self.weight if times is None else self.weight * times
         n = len(self.levels)
         sums = [
-            np.bincount(self.place, weights=summands, minlength=n).astype(np.float64)
+            np.bincount(self.level_of, weights=summands, minlength=n).astype(np.float64)
             for summands in (weight, weight * self.wrong)
         ]
         return sums[0], sums[1]

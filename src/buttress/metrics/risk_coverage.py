@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.metrics.bootstrap import RANKED, bootstrap_ranked
+from buttress.metrics.bootstrap import RANKED, ranked_value
 from buttress.metrics.counts import Estimate
 from buttress.metrics.ranking import RankedRows
 
@@ -97,9 +97,7 @@ def area_under_risk_coverage(
     0.5
     """
     rows = RankedRows.of(y, pred, score, sample_weight)
-    if confidence is not None:
-        return bootstrap_ranked(_area, rows, confidence, random_state)
-    return _area(*rows.counts())
+    return ranked_value(_area, rows, confidence, random_state)
 
 
 def _area(weight: Array, wrong: Array) -> float:

@@ -14,7 +14,26 @@ from buttress._arrays import Array, BoolArray
 from buttress.metrics.counts import reject_risk
 
 
-class RejectScorer(BaseEstimator):
+class AnswerScorer(BaseEstimator):
+    """A scikit-learn scorer of answers and refusals: minus a risk, so that larger is better."""
+
+    # the routing of sample_weight to this scorer is switched by `set_score_request`
+    __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
+
+    def _risk(self, estimator: Any, y: Any, pred: Any, rejected: Any, weight: Any) -> Any:
+        raise AssertionError(f"{type(self).__name__} has no risk")
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score a fitted `estimator` on the rows `X` with labels `y`."""
+        pred, rejected = answers(estimator, X)
+        return -float(np.asarray(self._risk(estimator, y, pred, rejected, sample_weight)))
+
+    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The same as a call."""
+        return self(estimator, X, y, sample_weight)
+
+
+class RejectScorer(AnswerScorer):
     """A scikit-learn scorer: minus the 0-d-1 risk, so that larger is better.
 
     Made by `reject_scorer`. A classifier (or a pipeline or search that ends in one) with a
@@ -26,21 +45,11 @@ class RejectScorer(BaseEstimator):
         Cost of giving no answer.
     """
 
-    # the routing of sample_weight to this scorer is switched by `set_score_request`
-    __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
-
     def __init__(self, d: float = 0.2) -> None:
         self.d = d
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score a fitted `estimator` on the rows `X` with labels `y`."""
-        pred, rejected = answers(estimator, X)
-        risk = reject_risk(y, pred, rejected, self.d, sample_weight=sample_weight)
-        return -float(np.asarray(risk))
-
-    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The same as a call."""
-        return self(estimator, X, y, sample_weight)
+    def _risk(self, estimator: Any, y: Any, pred: Any, rejected: Any, weight: Any) -> Any:
+        return reject_risk(y, pred, rejected, self.d, sample_weight=weight)
 
 
 def reject_scorer(d: float) -> RejectScorer:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.metrics.bootstrap import bootstrap_ranked
+from buttress.metrics.bootstrap import ranked_value
 from buttress.metrics.counts import Estimate
 from buttress.metrics.ranking import RankedRows
 
@@ -59,6 +59,4 @@ def selective_risk(
         wanted = coverage * reached[-1]
         return float(np.interp(wanted, reached, errors) / wanted)
 
-    if confidence is not None:
-        return bootstrap_ranked(risk, rows, confidence, random_state)
-    return risk(*rows.counts())
+    return ranked_value(risk, rows, confidence, random_state)

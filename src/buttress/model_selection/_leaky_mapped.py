@@ -12,7 +12,6 @@ from buttress.classifiers.leaky_path import RegularizationPath, make_loss
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.scaled_models import solve_leaky
 from buttress.model_selection._exact import Advance
-from buttress.model_selection._held_out import split_columns
 from buttress.model_selection._leaky_exact import KnownScores
 from buttress.model_selection._mapped import MappedSearch
 from buttress.model_selection._mapped_candidates import Candidates
@@ -41,9 +40,9 @@ class MappedLeakySearch(MappedSearch):
             rows = margin_rows(make_loss(model.loss, r), model.fit_intercept)
             columns = column_grid(fit.n_problems, range(n_folds + 1), alphas)
             objective = scaled.objective(fit, rows, columns)
-            found = solve_columns(objective, tol=_PATH_TOLERANCE, max_passes=int(model.max_iter))
-            theta, _ = centre_free_offsets(objective, found.theta)
-            cube = split_columns(theta, fit.n_problems, n_folds + 1, len(alphas))
+            solved = solve_columns(objective, tol=_PATH_TOLERANCE, max_passes=int(model.max_iter))
+            theta, _ = centre_free_offsets(objective, solved.theta)
+            cube = theta.reshape(len(theta), fit.n_problems, n_folds + 1, len(alphas))
             q = rows.n_offsets
             weights, offsets = cube[: len(cube) - q], cube[len(cube) - q :]
             intercept = offsets[0] if q else np.zeros(cube.shape[1:])
@@ -51,7 +50,7 @@ class MappedLeakySearch(MappedSearch):
             tables.append(self.scores(scaled, folds, self._stand_in))
             mean = float(tables[-1].mean(axis=1).max())
             if best is None or mean > best[0] + 1e-12:
-                best = (mean, _Refit(r, scaled, found, cube[:, :, -1]))
+                best = (mean, _Refit(r, scaled, solved, cube[:, :, -1]))
         advance(1)
         return Solved(scaled.kernel.params.get("gamma"), np.concatenate(tables), best[1])
 
@@ -63,7 +62,7 @@ class MappedLeakySearch(MappedSearch):
         kept: _Refit = solved.kept
         estimator = self.estimator(params["gamma"], alpha=params["alpha"], r=params["r"])
         loss = make_loss(model.loss, kept.r)
-        paths = _paths(model, self.fit, kept.scaled, loss, alphas, kept.found, kept.theta)
+        paths = _paths(model, self.fit, kept.scaled, loss, alphas, kept.solved, kept.theta)
         model.path_ = paths[0] if len(paths) == 1 else paths
         index = int(np.flatnonzero(alphas == params["alpha"])[0])
         start = np.ascontiguousarray(kept.theta[:, :, index])
@@ -80,7 +79,7 @@ class _Refit:
 
     r: float
     scaled: ScaledKernel
-    found: ColumnSolution
+    solved: ColumnSolution
     theta: Array
 
 
@@ -90,7 +89,7 @@ def _paths(
     scaled: ScaledKernel,
     loss: Any,
     alphas: Array,
-    found: ColumnSolution,
+    solved: ColumnSolution,
     refit: Array,
 ) -> list[RegularizationPath]:
     """The refit's path with certificates, one per binary problem."""
@@ -100,25 +99,25 @@ def _paths(
     objective = scaled.objective(fit, rows, columns)
     theta, intervals = centre_free_offsets(objective, refit.reshape(len(refit), -1))
     gaps, objectives = duality_gaps(objective, theta)
-    done = found.converged.reshape(n_problems, -1, n_alphas)[:, -1]
+    done = solved.converged.reshape(n_problems, -1, n_alphas)[:, -1]
     cut = len(theta) - rows.n_offsets
     raw = scaled.raw_weights(theta[:cut])
     intercepts = theta[-1] if rows.n_offsets else np.zeros(len(gaps))
     paths = []
     for problem in range(n_problems):
-        mine = slice(problem * n_alphas, (problem + 1) * n_alphas)
+        span = slice(problem * n_alphas, (problem + 1) * n_alphas)
         linear = fit.name is None
-        b = intercepts[mine]
+        b = intercepts[span]
         paths.append(
             RegularizationPath(
                 alphas=alphas,
                 intercepts=b,
-                intervals=intervals[mine],
-                dual_coefs=np.empty((n_alphas, 0)) if linear else raw[:, mine].T,
-                coefs=raw[:, mine].T if linear else None,
-                objectives=objectives[mine],
-                gaps=gaps[mine],
-                n_iter=np.full(n_alphas, found.n_iter),
+                intervals=intervals[span],
+                dual_coefs=np.empty((n_alphas, 0)) if linear else raw[:, span].T,
+                coefs=raw[:, span].T if linear else None,
+                objectives=objectives[span],
+                gaps=gaps[span],
+                n_iter=np.full(n_alphas, solved.n_iter),
                 converged=done[problem],
             )
         )

@@ -23,7 +23,6 @@ from buttress.classifiers.scaled_models import (
     solve_scaled_sets,
 )
 from buttress.classifiers.set_machines import make_set_loss
-from buttress.model_selection._held_out import split_columns
 from buttress.solvers.blockwise.columns import margin_rows, reject_rows
 from buttress.solvers.blockwise.passes import Reader
 from buttress.solvers.sets.bias import error_rate_bias
@@ -63,8 +62,8 @@ def ramp_candidates(
         Cs = [float(combinations[i]["C"]) for i in members]
         rows = margin_rows(ramp_loss(s), model.fit_intercept)
         ramps = _ramps(model, fit, scaled, rows, Cs)
-        w = split_columns(ramps.weights, fit.n_problems, n_folds, len(Cs))
-        o = split_columns(ramps.offsets, fit.n_problems, n_folds, len(Cs))
+        shape = (fit.n_problems, n_folds, len(Cs))
+        w, o = (rows.reshape(len(rows), *shape) for rows in (ramps.weights, ramps.offsets))
         b = o[0] if len(o) else np.zeros(w.shape[1:])
         for position, i in enumerate(members):
             weights[i], intercept[i] = w[..., position], b[..., position]
@@ -80,7 +79,7 @@ def double_ramp_candidates(
     ramps = _ramps(model, fit, scaled, rows, Cs)
     b, rho = band(ramps.offsets, float(model.d))
     shape = (fit.n_problems, fit.folds.n_folds, len(Cs))
-    w = split_columns(ramps.weights, *shape)
+    w = ramps.weights.reshape(-1, *shape)
     return Candidates(w, b.reshape(shape), rho.reshape(shape))
 
 
@@ -110,7 +109,7 @@ def set_candidates(
     intercept = sets.intercept
     if model.bias != "primal":
         intercept = _biases(model.bias, fit, scaled, loss, sets, shape)
-    return Candidates(split_columns(sets.weights, *shape), intercept.reshape(shape))
+    return Candidates(sets.weights.reshape(-1, *shape), intercept.reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)

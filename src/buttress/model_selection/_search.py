@@ -8,6 +8,7 @@ rows with one interface: `ExactSearch` slices one Gram matrix per kernel width i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from buttress.model_selection._results import Metadata, Solved, cv_results, widt
 class SearchMixin(CallbackSupportMixin):
     """Choose a kernel machine's parameters by cross-validation and refit on all rows.
 
-    Comes first in the list of bases, before `ApproximationMixin`, which finds the rows.
+    Comes before `ApproximationMixin`, which finds the rows, in the list of bases.
 
     After `fit` the attributes of the refitted estimator are this object's own (``dual_coef_``,
     ``intercept_``, certificate and so on), beside ``best_params_``, ``best_score_``,
@@ -61,15 +62,10 @@ class SearchMixin(CallbackSupportMixin):
 
     # -- what a search says ----------------------------------------------------------------
 
-    def _combinations(self, search: Any) -> list[dict[str, Any]]:
-        """Parameters to try, without the kernel width."""
-        raise AssertionError(f"{type(self).__name__} does not define _combinations")
-
-    def _mapped_candidates(
-        self, fit: ScaledFit, scaled: ScaledKernel, combinations: list[dict[str, Any]]
-    ) -> Candidates:
-        """Models of all combinations without each fold, by passes over blocks."""
-        raise AssertionError(f"{type(self).__name__} does not define _mapped_candidates")
+    # Parameters to try, without the kernel width.
+    _combinations: Callable[[Any], list[dict[str, Any]]]
+    # Models of all combinations without each fold, by passes over blocks.
+    _mapped_candidates: Callable[[ScaledFit, ScaledKernel, list[dict[str, Any]]], Candidates]
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         """Index of the candidate to choose; the first of the best unless overridden."""

@@ -13,7 +13,7 @@ from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.double_ramp import DoubleRampClassifier
 from buttress.classifiers.parameters import check_values
 from buttress.classifiers.reject import RejectMixin
-from buttress.classifiers.risk_control import RiskControlMixin, promised_risk
+from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.classifiers.scaled_models import DOUBLE_RAMP_PLAIN, refuse_beside
 from buttress.metrics import (
     CostScorer,
@@ -31,7 +31,7 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 
 class DoubleRampClassifierCV(
-    SearchMixin, ApproximationMixin, RiskControlMixin, RejectMixin, BaseKernelClassifier
+    RiskControlMixin, SearchMixin, ApproximationMixin, RejectMixin, BaseKernelClassifier
 ):
     """Double ramp machine with penalty and kernel width chosen by the 0-d-1 risk.
 
@@ -184,10 +184,6 @@ class DoubleRampClassifierCV(
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    @promised_risk
-    def _train(self, X: Any, y: Any, sample_weight: Any, **params: Any) -> Any:
-        return super()._train(X, y, sample_weight, **params)
 
     def _check_parameters(self) -> None:
         check_values("Cs", self.Cs, "(0, inf)")

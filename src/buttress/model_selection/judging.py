@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -124,9 +124,7 @@ class Judged:
 
     def take(self, which: NDArray[Any]) -> Judged:
         """Some of the answers."""
-        return replace(
-            self, **{name: getattr(self, name)[which] for name in _ROW_FIELDS if name != "dropped"}
-        )
+        return replace(self, **{name: getattr(self, name)[which] for name in _ROW_FIELDS})
 
 
 _ROW_FIELDS = ("rows", "true", "answers", "rejected", "scores", "fold")
@@ -218,7 +216,7 @@ def judge(
                     results[kind].append(result)
             if dropping is not None and n_done % len(candidates) == 0:
                 dropped |= _hopeless(results, dropped, dropping, len(folds))
-    judged = {kind: together(parts) for kind, parts in results.items() if parts}
+    judged = {kind: together(each) for kind, each in results.items() if each}
     return [replace(each, dropped=dropped.get(kind, "")) for kind, each in judged.items()]
 
 
@@ -332,7 +330,7 @@ def _hopeless(
 ) -> dict[str, str]:
     """Candidates that can no longer win, with the sentence that says so."""
     measure, protected = dropping.measure, dropping.protected
-    running = {k: together(parts) for k, parts in results.items() if parts and k not in dropped}
+    running = {k: together(each) for k, each in results.items() if each and k not in dropped}
     if not running:
         return {}
     # The best of those that may be chosen: nobody is dropped for losing to a yardstick.
@@ -354,12 +352,9 @@ def inner_folds(labels: NDArray[Any], most: int = 5) -> int:
     return int(max(2, min(most, counts.min())))
 
 
-def together(parts: Sequence[Judged]) -> Judged:
+def together(by_fold: Sequence[Judged]) -> Judged:
     """The answers of several folds as one."""
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(p, name) for p in parts]) for name in _ROW_FIELDS
+        name: np.concatenate([getattr(each, name) for each in by_fold]) for name in _ROW_FIELDS
     }
-    return replace(parts[0], seconds=sum(part.seconds for part in parts), **joined)
-
-
-assert set(_ROW_FIELDS) < {field.name for field in fields(Judged)}
+    return replace(by_fold[0], seconds=sum(each.seconds for each in by_fold), **joined)

@@ -12,12 +12,15 @@ import numpy as np
 from buttress._arrays import Array
 from buttress._threads import blas_threads_for
 from buttress.classifiers.leaky_hockey_stick import BaseLeakyClassifier, LeakyHockeyStickClassifier
-from buttress.classifiers.parameters import check_number, check_option, check_values
-from buttress.model_selection._leaky_exact import ExactLeakySearch
+from buttress.classifiers.parameters import (
+    check_number,
+    check_option,
+    check_values,
+)
+from buttress.model_selection._leaky_exact import ExactLeakySearch, WholePath
 from buttress.model_selection._leaky_mapped import MappedLeakySearch
 from buttress.model_selection._results import standard_error
 from buttress.model_selection._search import SearchMixin
-from buttress.model_selection._whole_path import WholePath
 
 _DEFAULT_DECADES = (0.0, -7.0)
 

@@ -123,22 +123,22 @@ class Measure:
         low, high = np.quantile(draws, [0.025, 0.975])
         return Estimate(self.value(judged), float(low), float(high))
 
-    def worse(self, one: Judged, other: Judged, seed: int = 0) -> float:
-        """By how many standard errors `one` is worse than `other`, on the rows of both."""
-        _, mine, theirs = np.intersect1d(one.rows, other.rows, return_indices=True)
-        if len(mine) == 0:
+    def worse(self, one: Judged, rival: Judged, seed: int = 0) -> float:
+        """By how many standard errors `one` is worse than `rival`, on the rows of both."""
+        _, ours, theirs = np.intersect1d(one.rows, rival.rows, return_indices=True)
+        if len(ours) == 0:
             return 0.0
-        one, other = one.take(mine), other.take(theirs)
-        first, second = self.losses(one), self.losses(other)
+        one, rival = one.take(ours), rival.take(theirs)
+        first, second = self.losses(one), self.losses(rival)
         if first is not None and second is not None:
             gap = first - second
             mean, deviation = float(gap.mean()), float(gap.std() / np.sqrt(max(1, len(gap))))
         else:
             draws = [
-                self.value(one, w) - self.value(other, w)
+                self.value(one, w) - self.value(rival, w)
                 for w in _resampled(one.true, _DRAWS // 4, seed)
             ]
-            mean, deviation = self.value(one) - self.value(other), float(np.std(draws))
+            mean, deviation = self.value(one) - self.value(rival), float(np.std(draws))
         return 0.0 if deviation == 0.0 else mean / deviation
 
 
@@ -173,10 +173,10 @@ def _resampled(true: NDArray[Any], draws: int, seed: int) -> list[Array]:
     _, codes = np.unique(true, return_inverse=True)
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
-    found: list[Array] = []
+    samples: list[Array] = []
     for _ in range(draws):
         weight = np.zeros(len(codes))
         for rows in members:
             weight[rows] = rng.multinomial(len(rows), np.full(len(rows), 1.0 / len(rows)))
-        found.append(weight)
-    return found
+        samples.append(weight)
+    return samples

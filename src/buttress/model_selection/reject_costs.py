@@ -10,7 +10,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch, column_or_1d, indexable
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, BoolArray
@@ -22,6 +21,7 @@ from buttress.classifiers.reject import BaseRejectClassifier
 from buttress.classifiers.training import TrainingSet, with_class_weight
 from buttress.metrics.scorer import answers
 from buttress.model_selection._folds import Fold, classification_folds, fold_kernels
+from buttress.noise.core.crossfit import PartFits
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 Answers = list[tuple[NDArray[Any], BoolArray]]
@@ -184,22 +184,22 @@ class _Refits:
     def __init__(
         self, estimator: Any, X: Any, y: NDArray[Any], weight: Array | None, costs: list[float]
     ) -> None:
-        self.estimator, self.X, self.y, self.weight, self.costs = estimator, X, y, weight, costs
+        params = {} if weight is None else {"sample_weight": weight}
+        self.estimator, self.rows, self.costs = estimator, PartFits(estimator, X, y, params), costs
         self.name = _cost_parameter(estimator)
 
     def answers(self, train: Any, test: Any) -> Answers:
-        X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
-        X_test, _ = _safe_split(self.estimator, self.X, self.y, test, train)
-        options = {} if self.weight is None else {"sample_weight": self.weight[train]}
+        X, y, params = self.rows.given(train)
+        held_out = self.rows.taken(test, train)
         once = isinstance(self.estimator, ChowRejector) and self.estimator.target_coverage is None
         by_cost: Answers = []
         model = None
         for d in self.costs:
             if model is None or not once:
                 model = clone(self.estimator).set_params(**{self.name: d})
-                model.fit(X_train, y_train, **options)
+                model.fit(X, y, **params)
             model.set_params(**{self.name: d})
-            by_cost.append(answers(model, X_test))
+            by_cost.append(answers(model, held_out))
         return by_cost
 
 

@@ -12,7 +12,11 @@ from buttress._arrays import Array
 from buttress.blocks.base import take_rows
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseKernelClassifier
-from buttress.classifiers.parameters import check_number, check_option, check_values
+from buttress.classifiers.parameters import (
+    check_number,
+    check_option,
+    check_values,
+)
 from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.set_machines import (
     BIASES,

@@ -10,18 +10,19 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._documented import DocumentedMixin
-from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
-from buttress.classifiers.parameters import check_common, check_number, check_splits
+from buttress.classifiers.callbacks import CallbackSupportMixin, watched
+from buttress.classifiers.parameters import (
+    check_common,
+    check_number,
+    check_splits,
+)
 from buttress.noise.core.crossfit import (
     check_class_sizes,
     check_repeats,
-    kept_folds,
-    rows_of,
 )
-from buttress.noise.core.estimate import check_weight
 from buttress.noise.core.fitting import fit_label_noise
-from buttress.noise.core.suspects import LabelSuspects, judge_labels
-from buttress.noise.witnesses import checked_estimators, cross_fit
+from buttress.noise.core.suspects import LabelSuspects
+from buttress.noise.witnesses import TakenRows, cross_fit
 
 
 class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
@@ -119,37 +120,12 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 f"groups has shape {groups.shape}, expected {labels.shape}: a group per row."
             )
-        if sample_weight is None:
-            return self._judge(X, labels, groups, None, self.cv)
-        weight = check_weight(sample_weight, len(labels))
-        used = np.flatnonzero(weight)
-        part = None if groups is None else groups[used]
-        cv = kept_folds(self.cv, used, len(labels))
-        found = self._judge(rows_of(X, used), labels[used], part, weight[used], cv)
-        return found if len(used) == len(labels) else found.placed(used, X, labels)
-
-    def _judge(self, X: Any, labels: Any, groups: Any, weight: Any, cv: Any) -> LabelSuspects:
+        rows = TakenRows.of(X, labels, sample_weight, groups)
         if isinstance(self.cv, (int, np.integer)):
-            check_class_sizes(labels, int(self.cv))
-        witnesses = checked_estimators(
-            self.estimators, self.random_state, self.n_jobs, int(self.verbose)
-        )
-        tasks = FitTasks(self, len(witnesses) + 1, X, labels)
-        fits = cross_fit(
-            witnesses,
-            X,
-            labels,
-            cv=cv,
-            n_repeats=self.n_repeats,
-            groups=groups,
-            sample_weight=weight,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=int(self.verbose),
-            tasks=tasks,
-        )
-        with tasks.task("noise model"):
-            noise = fit_label_noise(fits.scores, labels, sample_weight=weight)
-        found = judge_labels(fits.scores, labels, noise, fdr=self.fdr, rows=X)
-        tasks.end()
-        return found
+            check_class_sizes(rows.labels, int(self.cv))
+        fits = cross_fit(self, rows, rows.folds(self.cv))
+        with fits.tasks.task("noise model"):
+            noise = fit_label_noise(fits.scores, rows.labels, sample_weight=rows.weight)
+        suspects = rows.suspects(fits.scores, noise, self.fdr)
+        fits.tasks.end()
+        return suspects

@@ -13,19 +13,22 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, BoolArray
 from buttress._documented import DocumentedMixin
 from buttress._frames import collected, is_frame, validate_data
-from buttress.classifiers.callbacks import CallbackSupportMixin, FitTasks, watched
-from buttress.classifiers.parameters import check_common, check_number, check_splits
+from buttress.classifiers.callbacks import CallbackSupportMixin, watched
+from buttress.classifiers.parameters import (
+    check_common,
+    check_number,
+    check_splits,
+)
 from buttress.classifiers.reject import RejectMixin
 from buttress.noise.core.belief import believed
-from buttress.noise.core.crossfit import check_repeats, kept_folds, rows_of
-from buttress.noise.core.estimate import check_weight
+from buttress.noise.core.crossfit import check_repeats
 from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
-from buttress.noise.core.suspects import LabelSuspects, judge_labels
-from buttress.noise.witnesses import checked_estimators, cross_fit, stacked_scores
+from buttress.noise.core.suspects import LabelSuspects
+from buttress.noise.witnesses import TakenRows, checked_estimators, cross_fit, stacked_scores
 
 
 class NoiseAwareClassifier(
@@ -153,45 +156,24 @@ class NoiseAwareClassifier(
         """
         self._check_parameters()
         X, labels = self._validated(X, y)
-        weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
-        used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        weight = None if weight is None else weight[used]
-        part = X if len(used) == len(labels) else rows_of(X, used)
-        classes, counts = np.unique(labels[used], return_counts=True)
+        rows = TakenRows.of(X, labels, sample_weight, groups)
+        classes, counts = np.unique(rows.labels, return_counts=True)
         if len(classes) < 2:
             raise ValueError(
                 "NoiseAwareClassifier needs samples of at least 2 classes in the data, but the "
                 f"data contains only one class: {classes.tolist()}."
             )
-        witnesses = checked_estimators(
-            self.estimators, self.random_state, self.n_jobs, int(self.verbose)
-        )
-        tasks = FitTasks(self, len(witnesses) + 1, part, labels[used])
-        fits = cross_fit(
-            witnesses,
-            part,
-            labels[used],
-            cv=self._folds(int(counts.min()), used, len(labels)),
-            n_repeats=self.n_repeats,
-            groups=None if groups is None else np.asarray(groups)[used],
-            sample_weight=weight,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=int(self.verbose),
-            refit=True,
-            tasks=tasks,
-        )
-        with tasks.task("noise model"):
-            self.noise_: LabelNoise = self._estimated(fits.scores, labels[used], weight, counts)
-        self.belief_ = believed(self.noise_, fits.scores, labels[used], weight)
+        fewest = int(counts.min())
+        fits = cross_fit(self, rows, self._folds(rows, fewest), refit=True)
+        with fits.tasks.task("noise model"):
+            self.noise_: LabelNoise = self._estimated(fits.scores, rows, fewest)
+        self.belief_ = believed(self.noise_, fits.scores, rows.labels, rows.weight)
         self.estimators_ = fits.models
         self.classes_ = classes
-        found = judge_labels(fits.scores, labels[used], self.noise_, fdr=self.fdr, rows=X)
-        whole = len(used) == len(labels)
-        self.suspects_: LabelSuspects = found if whole else found.placed(used, X, labels)
+        self.suspects_: LabelSuspects = rows.suspects(fits.scores, self.noise_, self.fdr)
         band = 0.0 if self.d is None else 1.0 - 2.0 * float(self.d)
         self.thresholds_ = np.array([-band, band])
-        tasks.end()
+        fits.tasks.end()
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -296,25 +278,22 @@ class NoiseAwareClassifier(
             "dtype": "numeric",
         }
 
-    def _folds(self, smallest: int, used: IntArray, n_rows: int) -> Any:
+    def _folds(self, rows: TakenRows, fewest: int) -> Any:
         """The folds asked for; fewer when a class has fewer rows."""
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
-            return max(2, min(int(self.cv), smallest))
-        return kept_folds(self.cv, used, n_rows)
+            return max(2, min(int(self.cv), fewest))
+        return rows.folds(self.cv)
 
-    def _estimated(
-        self, scores: Array, labels: NDArray[Any], weight: Array | None, counts: IntArray
-    ) -> LabelNoise:
-        few = int(counts.min())
-        if few < FEWEST_ROWS:
+    def _estimated(self, scores: Array, rows: TakenRows, fewest: int) -> LabelNoise:
+        if fewest < FEWEST_ROWS:
             warnings.warn(
-                f"A class has only {few} rows: noise rates need {FEWEST_ROWS} and come from the "
+                f"A class has only {fewest} rows: noise rates need {FEWEST_ROWS} and come from the "
                 "prior mostly.",
                 LabelNoiseWarning,
                 stacklevel=3,
             )
         return estimate_label_noise(
-            scores, labels, prior=self.prior, sample_weight=weight, fewest_rows=1
+            scores, rows.labels, prior=self.prior, sample_weight=rows.weight, fewest_rows=1
         )
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:

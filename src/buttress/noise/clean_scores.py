@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.parameters import check_number, check_splits
 from buttress.metrics.scorer import answers
-from buttress.noise.core.crossfit import fit_weights, make_folds, model_scores
+from buttress.noise.core.crossfit import PartFits, make_folds, model_scores, weight_params
 from buttress.noise.core.estimate import Estimate, check_weight, encode
 from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.label_noise import LabelNoise
@@ -251,15 +249,12 @@ def _held_out(
     estimator: Any, X: Any, y: NDArray[Any], folds: Any, sample_weight: Any, refusing: bool
 ) -> _HeldOut:
     classes = np.unique(y)
-    weights = fit_weights(estimator, sample_weight)
+    rows = PartFits(estimator, X, y, weight_params(estimator, sample_weight))
     columns = 1 if len(classes) == 2 else len(classes)
     scores, labels = np.zeros((len(y), columns)), np.array(y)
     rejected, seen = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=int)
     for train, test in folds:
-        rows, part = _safe_split(estimator, X, y, train)
-        options = {} if weights is None else {"sample_weight": weights[train]}
-        model = clone(estimator).fit(rows, part, **options)
-        others = _safe_split(estimator, X, y, test, train)[0]
+        model, others = rows.fitted(train), rows.taken(test, train)
         scores[test] = model_scores(model, others, classes)
         labels[test] = model.predict(others)
         if refusing:

@@ -1,6 +1,6 @@
 """Models in files: saved without pickle, loaded without running code, exported to ONNX or JSON.
 
-`models` saves and loads through one container (`_container`, `_writer`, `_reader`) that names the
+`models` saves and loads through one container (`container`, `_writer`, `_reader`) that names the
 format's version; `onnx` and `json_export` write programs that need no Python. A newcomer who adds
 an estimator has nothing to do here: a model file may hold what its own package lists (`_trusted`).
 A new form of export is one module beside `json_export`. Others import the names below.
@@ -9,7 +9,7 @@ A new form of export is one module beside `json_export`. Others import the names
 from buttress._lazy import attach
 
 _HOME = {
-    "ModelFileError": "_container",
+    "ModelFileError": "container",
     "describe": "models",
     "load": "models",
     "save": "models",

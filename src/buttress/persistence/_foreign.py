@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 # Supported by onnxruntime 1.18, the oldest that the extra allows.
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 
 
-@dataclass(frozen=True, eq=False)
-class ForeignPart:
-    """Nodes to put into a graph.
-
-    Attributes
-    ----------
-    source, result : str
-        Names of the value it reads and of the one it makes.
-    nodes, constants : list
-    second_column : bool
-        Whether only the second column of the result is meant.
-    """
-
-    source: str
-    result: str
-    nodes: list[Any]
-    constants: list[Any]
-    second_column: bool
-
-
-def foreign_part(onnx: Any, model: Any, method: str, float_type: int, prefix: str) -> ForeignPart:
-    """Translate the `method` of a fitted model ("transform" or a classifier's scores).
+def translated(model: Any, method: str, single: bool) -> Any:
+    """The graph of the `method` of a fitted model ("transform" or a classifier's scores).
 
     Raises
     ------
@@ -47,7 +26,6 @@ def foreign_part(onnx: Any, model: Any, method: str, float_type: int, prefix: st
         raise ImportError(
             f"{type(model).__name__} needs skl2onnx: pip install 'buttress[export]'"
         ) from None
-    single = float_type == onnx.TensorProto.FLOAT
     kind = (FloatTensorType if single else DoubleTensorType)([None, model.n_features_in_])
     options: dict[str, Any] = {}
     if method != "transform":
@@ -55,25 +33,14 @@ def foreign_part(onnx: Any, model: Any, method: str, float_type: int, prefix: st
     if method == "decision_function":
         options["raw_scores"] = True
     try:
-        proto = convert_sklearn(
+        return convert_sklearn(
             model,
             initial_types=[("X", kind)],
             options={id(model): options} if options else None,
             target_opset=OPSETS,
-        )
+        ).graph
     except (MissingConverter, MissingShapeCalculator, RuntimeError, NameError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(
             f"{type(model).__name__} has no ONNX translation of {method}: {reason[:200]}"
         ) from None
-    # both parts name their values as they like; a prefix keeps them apart
-    graph = onnx.compose.add_prefix_graph(proto.graph, f"{prefix}_")
-    result = 0 if method == "transform" else 1
-    two = method == "decision_function" and len(model.classes_) == 2
-    return ForeignPart(
-        graph.input[0].name,
-        graph.output[result].name,
-        list(graph.node),
-        list(graph.initializer),
-        two,
-    )

@@ -8,11 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from buttress.kernels import Kernel
-from buttress.persistence._foreign import OPSETS, foreign_part
+from buttress.persistence._builder import Builder, dense
+from buttress.persistence._foreign import OPSETS, translated
 from buttress.persistence._trees import Trees
 
 IR_VERSION = 9
-_FUNCTIONS = {"cos": "Cos", "sigmoid": "Sigmoid", "abs": "Abs", "log": "Log"}
+# The operators of classical machine learning.
+_CLASSICAL = "ai.onnx.ml"
+# Operations that are one of ONNX's operators, with its attributes.
+_OPERATORS: dict[str, tuple[str, dict[str, Any]]] = {
+    "abs": ("Abs", {}),
+    "cos": ("Cos", {}),
+    "joined": ("Concat", {"axis": 1}),
+    "log": ("Log", {}),
+    "sigmoid": ("Sigmoid", {}),
+    "times": ("Mul", {}),
+}
 
 
 def import_onnx() -> Any:
@@ -26,7 +37,7 @@ def import_onnx() -> Any:
     return onnx
 
 
-class Graph:
+class Graph(Builder):
     """Nodes, constants, inputs and outputs, added one by one.
 
     Parameters
@@ -56,23 +67,13 @@ class Graph:
         self.nodes.append(self.onnx.helper.make_node(kind, inputs, [result], **attributes))
         return result
 
-    def ml_op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of the classical machine-learning operators."""
-        result = self._fresh(kind)
-        node = self.onnx.helper.make_node(kind, inputs, [result], domain="ai.onnx.ml", **attributes)
-        self.nodes.append(node)
-        return result
-
     def constant(self, value: Any) -> str:
         """Add a constant: float64, or int64 for whole numbers."""
         array = np.asarray(value)
         array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
         name = self._fresh("constant")
-        self.constants.append(
-            self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-            if array.ndim
-            else self.onnx.numpy_helper.from_array(array, name)
-        )
+        contiguous = np.asarray(array, order="C")
+        self.constants.append(self.onnx.numpy_helper.from_array(contiguous, name))
         return name
 
     def labels(self, classes: NDArray[Any]) -> str:
@@ -139,10 +140,14 @@ class Graph:
 
     # -- the operations of `Builder` -------------------------------------------------------
 
+    def step(self, op: str, *of: str, **constants: Any) -> str:
+        """An operation that ONNX has under a name of its own."""
+        kind, attributes = _OPERATORS[op]
+        return self.op(kind, *of, **attributes)
+
     def affine(self, value: str, weights: Any, offset: Any) -> str:
         """``value @ weights.T + offset``."""
-        weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights)
-        product = self.op("MatMul", value, self.constant(weights.T.astype(np.float64)))
+        product = self.op("MatMul", value, self.constant(dense(weights).T.astype(np.float64)))
         return self.op("Add", product, self.constant(np.asarray(offset, dtype=np.float64)))
 
     def scaled(self, value: str, centre: Any, scale: Any) -> str:
@@ -154,21 +159,9 @@ class Graph:
         """Some columns of a value."""
         return self.op("Gather", value, self.constant(np.asarray(index, dtype=np.int64)), axis=1)
 
-    def joined(self, values: list[str]) -> str:
-        """Columns of several values side by side."""
-        return self.op("Concat", *values, axis=1) if len(values) > 1 else values[0]
-
-    def function(self, name: str, value: str) -> str:
-        """A function of every number."""
-        return self.op(_FUNCTIONS[name], value)
-
     def clipped(self, value: str, low: float, high: float) -> str:
         """Numbers kept between two bounds."""
         return self.op("Clip", value, self.constant(float(low)), self.constant(float(high)))
-
-    def times(self, first: str, second: str) -> str:
-        """Product of numbers; a single column meets all columns."""
-        return self.op("Mul", first, second)
 
     def softmax(self, value: str, width: int) -> str:
         """Softmax of every `width` columns in a row."""
@@ -195,13 +188,13 @@ class Graph:
         """1 in the first column that is largest, else 0."""
         first = self.op("ArgMax", value, axis=1, keepdims=1)
         width = self.op("Shape", value, start=1)
-        places = self.op(
+        positions = self.op(
             "Range",
             self.constant(np.array(0)),
             self.op("Squeeze", width),
             self.constant(np.array(1)),
         )
-        return self.to_double(self.op("Equal", first, places))
+        return self.to_double(self.op("Equal", first, positions))
 
     def flushed(self, value: str, rounding: float) -> str:
         """Zero where the absolute value is at most `rounding`."""
@@ -218,9 +211,10 @@ class Graph:
         leaf = trees.left < 0
         leaves, k = np.flatnonzero(leaf), trees.values.shape[1]
         double = self.onnx.numpy_helper.from_array
-        sums = self.ml_op(
+        sums = self.op(
             "TreeEnsembleRegressor",
             rows,
+            domain=_CLASSICAL,
             n_targets=k,
             aggregate_function="SUM",
             post_transform="NONE",
@@ -241,14 +235,16 @@ class Graph:
 
     def foreign(self, model: Any, rows: str, method: str) -> str:
         """What skl2onnx makes of a model or step of scikit-learn, in place."""
-        part = foreign_part(self.onnx, model, method, self.float_type, self._fresh("part"))
-        self.nodes.append(
-            self.onnx.helper.make_node("Identity", [self.to_float(rows)], [part.source])
-        )
-        self.nodes.extend(part.nodes)
-        self.constants.extend(part.constants)
-        value = self.to_double(part.result)
-        return self.columns(value, np.array([1])) if part.second_column else value
+        graph = translated(model, method, self.float_type == self.onnx.TensorProto.FLOAT)
+        # both sides name their values as they like; a prefix keeps them apart
+        graph = self.onnx.compose.add_prefix_graph(graph, f"{self._fresh('part')}_")
+        source = graph.input[0].name
+        self.nodes.append(self.onnx.helper.make_node("Identity", [self.to_float(rows)], [source]))
+        self.nodes.extend(graph.node)
+        self.constants.extend(graph.initializer)
+        value = self.to_double(graph.output[0 if method == "transform" else 1].name)
+        two = method == "decision_function" and len(model.classes_) == 2
+        return self.columns(value, np.array([1])) if two else value
 
     # -- inputs ----------------------------------------------------------------------------
 
@@ -258,15 +254,16 @@ class Graph:
 
     def one_hot(self, value: str, categories: list[str]) -> str:
         """1 for the category; a graph has no way to refuse one that is not known: zeros."""
-        codes = self.ml_op(
+        codes = self.op(
             "LabelEncoder",
             value,
+            domain=_CLASSICAL,
             keys_strings=categories,
             values_int64s=list(range(len(categories))),
             default_int64=-1,
         )
-        places = self.constant(np.arange(len(categories))[None, :])
-        return self.to_double(self.op("Equal", codes, places))
+        positions = self.constant(np.arange(len(categories))[None, :])
+        return self.to_double(self.op("Equal", codes, positions))
 
     def kernel(self, kernel: Kernel, rows: str, vectors: NDArray[Any]) -> str:
         """Similarities of the rows of an input with fixed vectors.

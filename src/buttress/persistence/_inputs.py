@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from buttress.persistence._builder import Builder
-from buttress.persistence._scores import scaled_rows
+from buttress.persistence._scores import after_steps, scaled_rows, steps_before
 from buttress.tables import TableClassifier
-
-
-class InputBuilder(Builder, Protocol):
-    """A builder that can also read a table."""
-
-    def matrix_input(self, name: str, width: int | None) -> str:
-        """A matrix of numbers."""
-
-    def column_input(self, position: int, name: str, text: bool) -> str:
-        """One column of a table, numbers or text."""
-
-    def imputed(self, value: str, fill: list[float]) -> str:
-        """Missing numbers replaced."""
-
-    def one_hot(self, value: str, categories: list[str]) -> str:
-        """A column of text as one column per category."""
 
 
 def unwrapped(model: Any) -> tuple[list[Any], Any]:
@@ -31,15 +15,14 @@ def unwrapped(model: Any) -> tuple[list[Any], Any]:
         steps, classifier = unwrapped(model.estimator_)
         return [model.encoder_, *steps], classifier
     if hasattr(model, "steps"):
-        first = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
         steps, classifier = unwrapped(model.steps[-1][1])
-        return [*first, *steps], classifier
+        return [*steps_before(model), *steps], classifier
     if not hasattr(model, "intercept_") and hasattr(model, "best_estimator_"):
         return unwrapped(model.best_estimator_)
     return [], model
 
 
-def add_inputs(builder: InputBuilder, steps: list[Any], classifier: Any) -> str:
+def add_inputs(builder: Builder, steps: list[Any], classifier: Any) -> str:
     """The rows as the classifier takes them."""
     if steps and type(steps[0]).__name__ == "TableEncoder":
         rows, steps = _encoded(builder, steps[0]), steps[1:]
@@ -48,15 +31,10 @@ def add_inputs(builder: InputBuilder, steps: list[Any], classifier: Any) -> str:
         if not hasattr(source, "n_features_in_"):
             raise ValueError(f"{type(source).__name__} is not fitted.")
         rows = builder.matrix_input("X", source.n_features_in_)
-    for step in steps:
-        if type(step).__name__ == "StandardScaler":
-            rows = scaled_rows(builder, rows, step)
-        else:
-            rows = builder.foreign(step, rows, "transform")
-    return rows
+    return after_steps(builder, steps, rows)
 
 
-def _encoded(builder: InputBuilder, encoder: Any) -> str:
+def _encoded(builder: Builder, encoder: Any) -> str:
     """A table's columns as the encoder makes them."""
     if encoder.derived_columns():
         names = ", ".join(encoder.derived_columns())
@@ -70,18 +48,18 @@ def _encoded(builder: InputBuilder, encoder: Any) -> str:
         name: builder.column_input(position, name, name in encoder.categories_)
         for position, name in enumerate(encoder.feature_names_in_)
     }
-    parts = []
+    blocks = []
     if encoder.numeric_:
         numbers = builder.joined([columns[name] for name in encoder.numeric_])
-        parts.append(_numbers(builder, encoder, numbers))
-    parts += [
+        blocks.append(_numbers(builder, encoder, numbers))
+    blocks += [
         builder.one_hot(columns[name], categories)
         for name, categories in encoder.categories_.items()
     ]
-    return builder.joined(parts)
+    return builder.joined(blocks)
 
 
-def _numbers(builder: InputBuilder, encoder: Any, rows: str) -> str:
+def _numbers(builder: Builder, encoder: Any, rows: str) -> str:
     if encoder.missing == "impute":
         rows = builder.imputed(rows, [encoder.fill_[name] for name in encoder.numeric_])
     return scaled_rows(builder, rows, encoder.scaler_) if encoder.scaler_ is not None else rows

@@ -10,7 +10,7 @@ from buttress.classifiers.chow import ChowRejector
 from buttress.kernels import make_kernel
 from buttress.noise import ForestWitness, KernelWitness, LabelNoise, NoiseAwareClassifier
 from buttress.noise.core.crossfit import SMALLEST_PROBABILITY
-from buttress.persistence._builder import Builder
+from buttress.persistence._builder import Builder, dense
 from buttress.persistence._trees import Trees, boosted_trees, forest_trees
 
 # scikit-learn's classifiers whose score is linear, and those that vote by trees.
@@ -33,7 +33,7 @@ def scores(builder: Builder, model: Any, rows: str) -> str:
     if isinstance(model, ForestWitness):
         return builder.trees(rows, _witness_trees(model))
     if hasattr(model, "steps"):
-        return scores(builder, model.steps[-1][1], _before(builder, model, rows))
+        return scores(builder, model.steps[-1][1], after_steps(builder, steps_before(model), rows))
     if isinstance(model, (NoiseAwareClassifier, ChowRejector)):
         return margins(builder, probabilities(builder, model, rows), len(model.classes_))
     if _is_ours(model):
@@ -83,9 +83,7 @@ def _machine(builder: Builder, machine: Any, rows: str) -> str:
     if machine.kernel_.name == "precomputed":
         similar = builder.columns(rows, np.asarray(machine.support_))
     else:
-        vectors = machine.support_vectors_
-        vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
-        similar = builder.kernel(machine.kernel_, rows, vectors)
+        similar = builder.kernel(machine.kernel_, rows, dense(machine.support_vectors_))
     return builder.affine(similar, dual, intercept)
 
 
@@ -95,17 +93,13 @@ def _support_vector_machine(builder: Builder, machine: Any, rows: str) -> str:
     kernel = make_kernel(
         machine.kernel, gamma=machine._gamma, degree=machine.degree, coef0=machine.coef0
     )
-    vectors = machine.support_vectors_
-    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
-    dual = machine.dual_coef_
-    dual = dual.toarray() if hasattr(dual, "toarray") else np.asarray(dual)
-    return builder.affine(builder.kernel(kernel, rows, vectors), dual, machine.intercept_)
+    similar = builder.kernel(kernel, rows, dense(machine.support_vectors_))
+    return builder.affine(similar, dense(machine.dual_coef_), machine.intercept_)
 
 
 def _kernel_witness(builder: Builder, witness: KernelWitness, rows: str) -> str:
     rows = scaled_rows(builder, rows, witness.scaler_)
-    centers = witness.centers_
-    centers = centers.toarray() if hasattr(centers, "toarray") else np.asarray(centers)
+    centers = dense(witness.centers_)
     similar = [
         builder.kernel(make_kernel("rbf", gamma=float(gamma)), rows, centers)
         for gamma in witness.gammas_
@@ -117,19 +111,22 @@ def _kernel_witness(builder: Builder, witness: KernelWitness, rows: str) -> str:
 def _witness_trees(witness: ForestWitness) -> Trees:
     """All trees of all forests, what they are divided by put into their leaves."""
     two = len(witness.classes_) == 2
-    parts = []
+    forests = []
     for forest, scale in zip(witness.forests_, witness.scales_.tolist(), strict=True):
         trees = forest_trees(forest)
         values = trees.values[:, 1:] - 0.5 if two else trees.values
-        parts.append(trees.with_values(values / (scale * len(witness.forests_) * trees.n_trees)))
-    return Trees.together(parts)
+        forests.append(trees.with_values(values / (scale * len(witness.forests_) * trees.n_trees)))
+    return Trees.together(forests)
 
 
-def _before(builder: Builder, pipeline: Any, rows: str) -> str:
-    """The rows after all steps of a pipeline but the last."""
-    for _, step in pipeline.steps[:-1]:
-        if step in (None, "passthrough"):
-            continue
+def steps_before(pipeline: Any) -> list[Any]:
+    """The fitted steps of a pipeline but the last."""
+    return [step for _, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
+
+
+def after_steps(builder: Builder, steps: list[Any], rows: str) -> str:
+    """The rows after some fitted steps."""
+    for step in steps:
         if type(step).__name__ == "StandardScaler":
             rows = scaled_rows(builder, rows, step)
         else:
@@ -160,7 +157,9 @@ def probabilities(builder: Builder, model: Any, rows: str) -> str:
     if isinstance(model, ChowRejector):
         return probabilities(builder, model.estimator_, rows)
     if hasattr(model, "steps"):
-        return probabilities(builder, model.steps[-1][1], _before(builder, model, rows))
+        return probabilities(
+            builder, model.steps[-1][1], after_steps(builder, steps_before(model), rows)
+        )
     name = type(model).__name__
     if _is_ours(model) and hasattr(model, "noise_"):
         return clean_probabilities(builder, model.noise_, [scores(builder, model, rows)])
@@ -194,9 +193,8 @@ def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) 
     """Mean over draws of softmax(slopes x standardised scores + intercepts) x overlap."""
     k, n_witnesses = len(noise.classes), len(values)
     columns = 1 if k == 2 else k
-    table = builder.joined(values) if n_witnesses > 1 else values[0]
     centre, scale = np.repeat(noise.centre, columns), np.repeat(noise.scale, columns)
-    table = builder.scaled(table, centre, scale)
+    table = builder.scaled(builder.joined(values), centre, scale)
     draws = noise.coefficient_draws
     m = len(draws)
     slopes = draws[:, :n_witnesses]
@@ -208,7 +206,7 @@ def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) 
         positive = builder.affine(
             builder.function("sigmoid", curve), share, overlap[:, 0, 1].mean(keepdims=True)
         )
-        return builder.affine(positive, np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]))
+        return _with_complement(builder, positive)
     # column (m, j) is slope_m . (z_j - z_0) + intercept_mj; class 0 has zeros
     weights = np.zeros((m, k, n_witnesses, k))
     offsets = np.zeros((m, k))
@@ -224,7 +222,7 @@ def clean_probabilities(builder: Builder, noise: LabelNoise, values: list[str]) 
 def _calibrated(builder: Builder, model: Any, rows: str) -> str:
     """Sigmoid calibration: the mean over the ensemble of rescaled decision values."""
     k = len(model.classes_)
-    parts = []
+    members = []
     for member in model.calibrated_classifiers_:
         if member.method != "sigmoid":
             raise ValueError(
@@ -240,23 +238,27 @@ def _calibrated(builder: Builder, model: Any, rows: str) -> str:
         slope = np.array([float(c.a_) for c in member.calibrators])
         offset = np.array([float(c.b_) for c in member.calibrators])
         curve = builder.function("sigmoid", builder.affine(values, -np.diag(slope), -offset))
-        both = np.array([[-1.0], [1.0]]), np.array([1.0, 0.0])
         # softmax of logarithms: shares of the sum
-        shares = (
-            builder.affine(curve, *both)
+        members.append(
+            _with_complement(builder, curve)
             if k == 2
             else builder.softmax(builder.function("log", curve), k)
         )
-        parts.append(shares)
-    mean = np.tile(np.eye(k), len(parts)) / len(parts)
-    return builder.affine(builder.joined(parts), mean, np.zeros(k)) if len(parts) > 1 else parts[0]
+    if len(members) == 1:
+        return members[0]
+    mean = np.tile(np.eye(k), len(members)) / len(members)
+    return builder.affine(builder.joined(members), mean, np.zeros(k))
 
 
 def _both(builder: Builder, values: str, n_classes: int) -> str:
     """Probabilities of a logistic model."""
     if n_classes > 2:
         return builder.softmax(values, n_classes)
-    positive = builder.function("sigmoid", values)
+    return _with_complement(builder, builder.function("sigmoid", values))
+
+
+def _with_complement(builder: Builder, positive: str) -> str:
+    """Both probabilities of two classes from that of the second."""
     return builder.affine(positive, np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]))
 
 

@@ -7,6 +7,7 @@ arrays do not fit together would fail at the first rows that somebody cares abou
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -26,24 +27,40 @@ def check_structures(model: Any) -> None:
     model : object
         Whatever a file held.
     """
-    for part, n_features in _parts(model):
-        kind = type(part).__name__
-        home = type(part).__module__
+    for member, n_features in _members(model):
+        kind = type(member).__name__
+        home = type(member).__module__
         if kind == "Tree" and home.startswith("sklearn.tree."):
-            leaf = part.children_left < 0
-            _check_nodes(part.children_left, part.children_right, leaf)
-            _check_range("feature", part.feature[~leaf], int(part.n_features))
+            leaf = member.children_left < 0
+            _check_nodes(member.children_left, member.children_right, leaf)
+            _check_range("feature", member.feature[~leaf], int(member.n_features))
         elif kind == "TreePredictor" and home.startswith("sklearn.ensemble."):
-            nodes = part.nodes
+            nodes = member.nodes
             leaf = nodes["is_leaf"].astype(bool)
             _check_nodes(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), leaf)
             if n_features is not None:
                 _check_range("feature", nodes["feature_idx"][~leaf], n_features)
-        elif hasattr(part, "get_arrays") and home.startswith("sklearn.neighbors."):
-            data, index, nodes, _ = (np.asarray(array) for array in part.get_arrays())
+        elif hasattr(member, "get_arrays") and home.startswith("sklearn.neighbors."):
+            data, index, nodes, _ = (np.asarray(array) for array in member.get_arrays())
             _check_range("neighbour", index, len(data))
             _check_range("start", nodes["idx_start"], len(data) + 1)
             _check_range("end", nodes["idx_end"], len(data) + 1)
+
+
+def fill_new_parameters(model: Any) -> None:
+    """Give estimators saved by an older version the defaults of parameters added since.
+
+    Parameters
+    ----------
+    model : object
+        Whatever a file held.
+    """
+    for estimator, _ in _members(model):
+        kind = type(estimator)
+        if kind.__module__.startswith("buttress.") and hasattr(estimator, "get_params"):
+            for name, parameter in inspect.signature(kind).parameters.items():
+                if not hasattr(estimator, name) and parameter.default is not parameter.empty:
+                    setattr(estimator, name, parameter.default)
 
 
 def check_answers(model: Any) -> None:
@@ -56,7 +73,7 @@ def check_answers(model: Any) -> None:
     model : object
         Whatever a file held.
     """
-    for machine, _ in _parts(model):
+    for machine, _ in _members(model):
         ours = type(machine).__module__.startswith("buttress.") and hasattr(machine, "predict")
         if not ours or "kernel_" not in vars(machine):
             continue
@@ -84,7 +101,7 @@ def _check_range(what: str, values: Any, end: int) -> None:
         raise ValueError(f"a tree in it has a {what} out of range")
 
 
-def _parts(model: Any) -> Iterator[tuple[Any, int | None]]:
+def _members(model: Any) -> Iterator[tuple[Any, int | None]]:
     """Every object inside a model once, with the number of features of what holds it."""
     seen: set[int] = set()
     stack: list[tuple[Any, int | None]] = [(model, None)]

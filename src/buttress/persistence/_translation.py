@@ -5,7 +5,7 @@ ONNX graphs and JSON programs are two builders; what a machine computes is said 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def translate(builder: Builder, model: Any, rows: str) -> Answers:
     """
     model = chosen_model(model)
     if isinstance(model, NoiseAwareClassifier):
-        return _by_probabilities(builder, model, probabilities(builder, model, rows))
+        return _by_probabilities(builder, model, probabilities(builder, model, rows), model.d)
     if isinstance(model, ChowRejector):
         return _chow(builder, model, rows)
     if isinstance(model, TwoStageRejector):
@@ -81,18 +81,15 @@ def _gap(builder: Builder, answers: Answers) -> str:
     return builder.gap(answers.decision)
 
 
-def _by_probabilities(builder: Builder, model: Any, proba: str) -> Answers:
-    """Answers by the largest probability, refusals by Chow's rule."""
+def _by_probabilities(builder: Builder, model: Any, proba: str, d: float | None) -> Answers:
+    """Answers by the largest probability, refusals by Chow's rule; none without a cost of them."""
     classes = np.asarray(model.classes_)
     decision = margins(builder, proba, len(classes))
     answers = Answers(classes, decision, proba, proba, may_refuse=True)
-    if model.d is None:
+    if d is None:
         return answers
     return replace(
-        answers,
-        confidence=builder.largest(proba),
-        width=1.0 - float(model.d),
-        strict=model.d >= 0.5,
+        answers, confidence=builder.largest(proba), width=1.0 - float(d), strict=d >= 0.5
     )
 
 
@@ -102,7 +99,7 @@ def _chow(builder: Builder, model: ChowRejector, rows: str) -> Answers:
     if model.novelty is not None:
         raise ValueError("ChowRejector(novelty=...) cannot be exported: it keeps its rows.")
     proba = probabilities(builder, model, rows)
-    answers = _by_probabilities(builder, model, proba)
+    answers = _by_probabilities(builder, model, proba, model.d)
     if model.costs is not None:
         if has_probability_draws(model.estimator_):
             raise ValueError(
@@ -181,7 +178,7 @@ def _groupwise(builder: Builder, model: GroupwiseRejector, rows: str) -> Answers
         sure = _gap(builder, answers)
     else:
         proba = probabilities(builder, model.estimator_, rows)
-        answers = _by_probabilities(builder, _Plain(classes), proba)
+        answers = _by_probabilities(builder, model, proba, None)
         sure = builder.largest(proba)
     names = classes.tolist() if model.by == "class" else ["all"] * len(classes)
     widths = np.array([model.band_widths_.get(name, np.inf) for name in names])
@@ -196,11 +193,3 @@ def _groupwise(builder: Builder, model: GroupwiseRejector, rows: str) -> Answers
         strict=False,
         may_refuse=True,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    """A classifier of probabilities that refuses nothing."""
-
-    classes_: NDArray[Any]
-    d: float | None = None

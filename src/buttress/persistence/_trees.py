@@ -50,13 +50,15 @@ class Trees:
         return replace(self, values=values)
 
     @staticmethod
-    def together(parts: Sequence[Trees]) -> Trees:
+    def together(forests: Sequence[Trees]) -> Trees:
         """The trees of several forests in one."""
-        shift = np.cumsum([0, *(part.n_trees for part in parts[:-1])])
-        trees = np.concatenate([p.tree + s for p, s in zip(parts, shift.tolist(), strict=True)])
+        shift = np.cumsum([0, *(forest.n_trees for forest in forests[:-1])])
+        trees = np.concatenate([f.tree + s for f, s in zip(forests, shift.tolist(), strict=True)])
         names = ("feature", "threshold", "left", "right", "missing_left", "values")
-        arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-        return Trees(tree=trees, **arrays, single=parts[0].single)
+        arrays = {
+            name: np.concatenate([getattr(forest, name) for forest in forests]) for name in names
+        }
+        return Trees(tree=trees, **arrays, single=forests[0].single)
 
 
 def forest_trees(forest: Any) -> Trees:

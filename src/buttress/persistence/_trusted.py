@@ -147,10 +147,10 @@ def _is_of_scikit_learn(name: str) -> bool:
     if words[0] != "sklearn" or _APART & set(words):
         return False
     try:
-        found = getattr(import_module(module), attribute, None)
+        member = getattr(import_module(module), attribute, None)
     except ImportError:
         return False
-    home = str(getattr(found, "__module__", ""))
-    if inspect.isclass(found):
+    home = str(getattr(member, "__module__", ""))
+    if inspect.isclass(member):
         return home.startswith("sklearn.")
-    return inspect.isfunction(found) and home.startswith(_FUNCTIONS)
+    return inspect.isfunction(member) and home.startswith(_FUNCTIONS)

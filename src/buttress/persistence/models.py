@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from buttress._files import replacing
-from buttress.persistence._container import ModelFileError, seal, unseal
 from buttress.persistence._limits import TooLarge, check_archive
 from buttress.persistence._reader import NotPlain, read_plain
-from buttress.persistence._sound import check_answers, check_structures
+from buttress.persistence._sound import check_answers, check_structures, fill_new_parameters
 from buttress.persistence._trusted import trusted_types
 from buttress.persistence._writer import write_plain
+from buttress.persistence.container import ModelFileError, seal, unseal
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -95,8 +94,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     their defaults. Kernel machines are asked about one row of zeros, so a file whose arrays do not
     fit together is refused here and not at the first prediction.
     """
-    model, _ = _read(path)
-    return model
+    return describe(path)[0]
 
 
 def describe(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
@@ -113,17 +111,13 @@ def describe(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         ``format``, the versions that wrote the file, ``saved`` (time), ``bytes`` and
         ``sha256``.
     """
-    return _read(path)
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     data = Path(path).read_bytes()
     description = unseal(data, str(path))
     try:
         check_archive(data)
         model = _unpacked(data, str(path))
         check_structures(model)
-        _fill_new_parameters(model, set())
+        fill_new_parameters(model)
         check_answers(model)
     except (ModelFileError, ImportError):
         raise
@@ -172,23 +166,3 @@ def _import_skops() -> Any:
     except ImportError:
         raise ImportError("saved models need skops: pip install 'buttress[export]'") from None
     return skops.io
-
-
-def _fill_new_parameters(value: Any, seen: set[int]) -> None:
-    """Give estimators saved by an older version the defaults of parameters added since."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, dict):
-        for item in value.values():
-            _fill_new_parameters(item, seen)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _fill_new_parameters(item, seen)
-    elif hasattr(value, "get_params") and not isinstance(value, type):
-        if type(value).__module__.startswith("buttress."):
-            for name, parameter in inspect.signature(type(value)).parameters.items():
-                if not hasattr(value, name) and parameter.default is not parameter.empty:
-                    setattr(value, name, parameter.default)
-        for item in list(vars(value).values()):
-            _fill_new_parameters(item, seen)

@@ -23,7 +23,12 @@ from buttress.tables import Table
 
 
 def comparison_section(
-    judged: Sequence[Judged], measure: Measure, chosen: str, how: str, badge: str = "chosen"
+    judged: Sequence[Judged],
+    measure: Measure,
+    chosen: str,
+    how: str,
+    badge: str = "chosen",
+    losses: Sequence[Estimate] | None = None,
 ) -> Comparison:
     """The section that compares models judged on the same rows.
 
@@ -38,20 +43,11 @@ def comparison_section(
         On what rows it was measured.
     badge : str
         What the mark says.
+    losses : sequence of Estimate, optional
+        The losses with their intervals, where `measure` alone does not say them.
     """
-    losses = [measure.estimate(each) for each in judged]
-    return estimates_section(judged, losses, measure, chosen, how, badge)
-
-
-def estimates_section(
-    judged: Sequence[Judged],
-    losses: Sequence[Estimate],
-    measure: Measure,
-    chosen: str,
-    how: str,
-    badge: str = "chosen",
-) -> Comparison:
-    """The section that compares models, with losses and intervals made elsewhere."""
+    if losses is None:
+        losses = [measure.estimate(each) for each in judged]
     extra: dict[str, list[str]] = {
         "accuracy of answers": [f"{100 * each.accuracy:.2f} %" for each in judged],
         "answered": [f"{100 * each.coverage:.1f} %" for each in judged],

@@ -26,14 +26,15 @@ from buttress.model_selection import Judged, Measure
 from buttress.model_selection.judging import answers_of, together
 from buttress.model_selection.titles import TITLES
 from buttress.noise import NoiseAwareClassifier
-from buttress.report.comparing import estimates_section
+from buttress.report.comparing import comparison_section
 from buttress.report.environment import versions
 from buttress.report.fitted import class_table, left_by_itself
 from buttress.report.health import data_health
 from buttress.report.pictures import picture
 from buttress.report.sections import Coverage, Report, Suspects
 from buttress.report.suspected import suspects_section
-from buttress.tables import TableClassifier, as_table
+from buttress.tables import TableClassifier, TableEncoder, as_table
+from buttress.tables.row_encoding import assemble
 
 # Three in ten cancers were recorded as benign: labels that are wrong in one direction, as those
 # of a test that misses cases. Flips in equal shares do a kernel machine little harm here.
@@ -189,33 +190,20 @@ def _run_split(seed: int) -> tuple[Split, dict[str, TableClassifier], dict[str, 
     split = make_split(seed)
     train = as_table(split.X_train, names=split.names)
     test = as_table(split.X_test, names=split.names)
+    encoder = TableEncoder()
+    X_train, X_test = encoder.fit_transform(train), encoder.transform(test)
     fitted: dict[str, Any] = {}
-    models: dict[str, TableClassifier] = {}
     judged: dict[str, Judged] = {}
     for kind, (title, fit) in entries().items():
         start = time.thread_time()
-        model = TableClassifier(_Given(fit, seed, fitted)).fit(train, split.y_train)
+        fitted[kind] = fit(X_train, split.y_train, seed, fitted)
         seconds = time.thread_time() - start
-        fitted[kind] = model.estimator_ = model.estimator_.model_
-        answers = answers_of(model.estimator_, model.encode(test), split.y_test, kind, title)
-        models[kind], judged[kind] = model, replace(answers, seconds=seconds)
+        answers = answers_of(fitted[kind], X_test, split.y_test, kind, title)
+        judged[kind] = replace(answers, seconds=seconds)
+    models = {
+        kind: assemble(TableClassifier(model), encoder, model) for kind, model in fitted.items()
+    }
     return split, models, judged
-
-
-class _Given:
-    """A fitting function with the interface that `TableClassifier` asks for."""
-
-    def __init__(self, fit: Fit, seed: int, fitted: dict[str, Any]) -> None:
-        self._arguments = (fit, seed, fitted)
-
-    def __sklearn_clone__(self) -> _Given:
-        return self
-
-    def fit(self, X: Array, y: NDArray[Any]) -> _Given:
-        fit, seed, fitted = self._arguments
-        self.model_ = fit(X, y, seed, fitted)
-        self.classes_ = self.model_.classes_
-        return self
 
 
 # -- what is said about it -------------------------------------------------------------------
@@ -300,9 +288,8 @@ def demonstration_report(
         title=f"Breast cancer, {100 * MISSED:g} % of the malignant training cases labelled benign",
         summary=[*findings(shown), suspects.truth],
         health=data_health(train, split.y_train),
-        comparison=estimates_section(
+        comparison=comparison_section(
             pooled,
-            [shown.loss(each.kind, cost) for each in pooled],
             cost,
             best,
             f"Mean over {len(seeds)} random halves of the data: fitted to {len(split.y_train)} "
@@ -311,6 +298,7 @@ def demonstration_report(
             f"are processor time of all {len(seeds)} fits; the model that may abstain is the "
             "noise-aware one with a threshold, and is not fitted again.",
             badge="smallest",
+            losses=[shown.loss(each.kind, cost) for each in pooled],
         ),
         classes=replace(class_table(first), where="the test rows of the first half"),
         coverage=Coverage.from_answers(

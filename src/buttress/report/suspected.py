@@ -13,13 +13,13 @@ from buttress.report.sections import Suspects
 
 
 def suspects_section(
-    found: LabelSuspects, labels: NDArray[Any], rows: IntArray, who: str
+    suspects: LabelSuspects, labels: NDArray[Any], rows: IntArray, who: str
 ) -> tuple[Suspects, BoolArray]:
     """The list of rows whose label looks wrong.
 
     Parameters
     ----------
-    found : LabelSuspects
+    suspects : LabelSuspects
         Of a search, a noise-aware classifier or an audit.
     labels : array
         The labels that were looked at.
@@ -37,11 +37,11 @@ def suspects_section(
     """
     # The list for a false discovery rate is a cautious one. To look through by hand, as many
     # rows as labels are wrong at least are shown, and the cautious list is marked in it.
-    listed = found.top(max(len(found.selected), round(found.expected_errors.low)))
+    listed = suspects.top(max(len(suspects.selected), round(suspects.expected_errors.low)))
     flagged = np.zeros(len(labels), dtype=bool)
     flagged[listed] = True
-    surely = set(found.selected.tolist())
-    rate = found.noise_rate
+    surely = set(suspects.selected.tolist())
+    rate = suspects.noise_rate
     shares = (
         f"About {100 * rate:.0f} % of all labels seem wrong "
         f"({100 * rate.low:.0f} to {100 * rate.high:.0f} %)"
@@ -49,7 +49,7 @@ def suspects_section(
     meaning = (
         f"{shares}; the rows that most likely are come first. Chance wrong is the probability that "
         f"the label is wrong, score its log-odds. {len(surely)} of the rows are nearly sure: among "
-        f"those about {100 * found.asked:.0f} % false alarms are allowed."
+        f"those about {100 * suspects.asked:.0f} % false alarms are allowed."
         if len(listed)
         else f"{shares}, but no row stands out enough to be named."
     )
@@ -59,9 +59,9 @@ def suspects_section(
             [
                 int(rows[position]) + 1,
                 str(labels[position]),
-                str(found.suggested[position]),
-                round(float(found.probabilities[position]), 3),
-                round(float(found.scores[position]), 4),
+                str(suspects.suggested[position]),
+                round(float(suspects.probabilities[position]), 3),
+                round(float(suspects.scores[position]), 4),
                 "yes" if position in surely else "no",
             ]
             for position in listed.tolist()

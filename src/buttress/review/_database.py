@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from buttress._sqlite import keep_safely, transaction
-from buttress.review._records import SCHEMA, ReviewError
+from buttress.review.records import SCHEMA, ReviewError
 
 _VERSION = "1"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from buttress._files import replacing
-from buttress.tables.reading import open_parquet
+from buttress.tables.parquet import open_parquet
 from buttress.tables.table import TableError, text_of
 
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from buttress._files import replacing
 from buttress.review._csv_edit import read_csv_as_written, write_csv_with_labels
 from buttress.review._parquet_edit import read_parquet_as_written, write_parquet_with_labels
-from buttress.tables.table import TableError, listed
+from buttress.tables.table import TableError, listed, objects
 
 # What `Correction.key_column` says when the key is the number of the row, counted from 1.
 ROW_NUMBER = "row number"
@@ -187,8 +186,7 @@ def corrected_labels(
     ...
     buttress.review.corrections.CorrectionError: correction 1, row 2: the label is 'b', not 'a'
     """
-    result = np.empty(len(labels), dtype=object)
-    result[:] = list(labels)
+    result = objects(list(labels))
     rows = _rows_of_keys(keys, len(result))
     conflicts = []
     for line, correction in enumerate(corrections, start=1):
@@ -342,17 +340,3 @@ def _target_of(
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
-
-
-__all__ = [
-    "ROW_NUMBER",
-    "Conflict",
-    "Correction",
-    "CorrectionError",
-    "apply_corrections",
-    "corrected_labels",
-    "key_of",
-    "read_columns_as_written",
-    "read_corrections",
-    "write_corrections",
-]

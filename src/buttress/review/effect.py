@@ -144,6 +144,3 @@ def as_record(standing: Standing) -> dict[str, Any]:
         "noise_rate": float(rate),
         "noise_interval": [rate.low, rate.high],
     }
-
-
-__all__ = ["Standing", "as_record", "effect_of_corrections", "sentences"]

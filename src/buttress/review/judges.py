@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,42 +23,36 @@ from buttress.tables.table import Table
 # table) by the old scores, .819/.774, .802/.741 and .421 by new ones, at a twentieth of the time.
 REFIT_SHARE = 0.01
 
+_ENSEMBLES = "sklearn.ensemble"
+# The classifiers behind the names of witnesses, with settings that suit most tables.
+_CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "ramp": ("buttress", "RampClassifierCV", {"gammas": "auto"}),
+    "leaky": ("buttress", "LeakyHockeyStickClassifierCV", {}),
+    "svc": ("sklearn.svm", "SVC", {}),
+    "logistic": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 2000}),
+    "forest": (_ENSEMBLES, "RandomForestClassifier", {"n_estimators": 400}),
+    "extra-trees": (_ENSEMBLES, "ExtraTreesClassifier", {"n_estimators": 400}),
+    "boosting": (_ENSEMBLES, "HistGradientBoostingClassifier", {}),
+}
+# Those of them whose fit is random.
+_RANDOM = ("ramp", "svc", "forest", "extra-trees", "boosting")
 # What `--witnesses` may name.
-WITNESSES = ("ramp", "leaky", "svc", "logistic", "forest", "extra-trees", "boosting")
+WITNESSES = tuple(_CLASSIFIERS)
 
 
 def make_witness(name: str, seed: int = 0) -> Any:
-    """The classifier behind a name, with settings that suit most tables.
+    """The classifier behind a name.
 
     Examples
     --------
     >>> type(make_witness("extra-trees")).__name__
     'ExtraTreesClassifier'
     """
-    if name in ("ramp", "leaky"):
-        import buttress
-
-        return (
-            buttress.RampClassifierCV(gammas="auto", random_state=seed)
-            if name == "ramp"
-            else buttress.LeakyHockeyStickClassifierCV()
-        )
-    if name == "svc":
-        from sklearn.svm import SVC
-
-        return SVC(random_state=seed)
-    if name == "logistic":
-        from sklearn.linear_model import LogisticRegression
-
-        return LogisticRegression(max_iter=2000)
-    from sklearn import ensemble
-
-    if name == "boosting":
-        return ensemble.HistGradientBoostingClassifier(random_state=seed)
     if name not in WITNESSES:
         raise ValueError(f"witness {name!r} is not accepted: {', '.join(WITNESSES)}.")
-    kind = ensemble.RandomForestClassifier if name == "forest" else ensemble.ExtraTreesClassifier
-    return kind(n_estimators=400, random_state=seed)
+    module, kind, settings = _CLASSIFIERS[name]
+    seeded = {"random_state": seed} if name in _RANDOM else {}
+    return getattr(import_module(module), kind)(**settings, **seeded)
 
 
 @dataclass(eq=False)
@@ -78,7 +73,7 @@ class AuditJudge:
         What comes first: the surest errors, or those whose correction changes most.
     seed : int
     n_jobs : int, optional
-    found : LabelSuspects or None
+    suspected : LabelSuspects or None
         What the last call found among the rows with a label.
     rows : ndarray of int
         The rows with a label, at the last call.
@@ -95,7 +90,7 @@ class AuditJudge:
     strategy: str = "errors"
     seed: int = 0
     n_jobs: int | None = None
-    found: LabelSuspects | None = None
+    suspected: LabelSuspects | None = None
     rows: IntArray | None = None
     fits: int = 0
     fitted_labels: NDArray[Any] | None = None
@@ -103,13 +98,13 @@ class AuditJudge:
     def __call__(self, labels: NDArray[Any]) -> Ranking:
         """Rank the rows; those without a label come last and are never wrong."""
         known = np.flatnonzero([label is not None for label in labels])
-        found = self._judged(known, labels[known].astype(str))
-        self.found, self.rows = found, known
+        suspected = self._judged(known, labels[known].astype(str))
+        self.suspected, self.rows = suspected, known
         wrong = np.zeros(len(labels))
-        wrong[known] = found.probabilities
+        wrong[known] = suspected.probabilities
         suggested = labels.copy()
-        suggested[known] = found.suggested.astype(object)
-        first = known[found.next(len(known), strategy=self.strategy)]
+        suggested[known] = suspected.suggested.astype(object)
+        first = known[suspected.next(len(known), strategy=self.strategy)]
         unknown = np.setdiff1d(np.arange(len(labels)), known)
         return Ranking(wrong, suggested, np.concatenate([first, unknown]).astype(np.intp))
 
@@ -119,8 +114,8 @@ class AuditJudge:
         No witness has seen the row it speaks of, so a new label does not change what it says of
         that row, and of the others only by the little that few labels can move a model.
         """
-        if self.found is not None and self._scores_stand(known, labels):
-            scores = self.found.held_out_scores
+        if self.suspected is not None and self._scores_stand(known, labels):
+            scores = self.suspected.held_out_scores
             noise = fit_label_noise(scores, labels)
             return judge_labels(scores, labels, noise, fdr=self.fdr, rows=self.X[known])
         audit = LabelAudit(

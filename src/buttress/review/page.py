@@ -5,10 +5,8 @@ Every action is a plain form, so the page works without its script, which only a
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import hmac
-import io
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import astuple, fields
@@ -27,9 +25,9 @@ from buttress.review import charts
 from buttress.review.corrections import Correction
 from buttress.review.images import TYPES, image_below, is_image
 from buttress.review.progress import Progress, agreement_of, progress_of
+from buttress.review.records import Item, ReviewError
 from buttress.review.room import Room
-from buttress.review.store import Item, ReviewError
-from buttress.tables.grammar import for_spreadsheet
+from buttress.tables.grammar import csv_text, for_spreadsheet
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -43,14 +41,15 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 # A decision is a few words; nothing longer is read.
 _MOST_BYTES = 64_000
 _LONGEST_NAME, _LONGEST_NOTE = 80, 4000
 _PAGE_ROWS = 50
 _STATES = ("all", "open", "reviewed", "disputed")
 
-Answer = Callable[[Request], Awaitable[Response]]
+# What answers a request; the form is empty unless one was sent.
+Answer = Callable[[Request, dict[str, str]], Response]
 
 
 class ReviewPage:
@@ -69,7 +68,7 @@ class ReviewPage:
     def __init__(self, room: Room, token: str | None = None, hosts: Any = None) -> None:
         self.room = room
         self.token = token
-        self.hosts = hosts if hosts is not None else (None if token else _LOOPBACK)
+        self.hosts = hosts if hosts is not None else (None if token else LOOPBACK)
         self._known: tuple[Any, Progress] | None = None
         self._templates = Environment(
             loader=PackageLoader("buttress.review"),
@@ -96,14 +95,17 @@ class ReviewPage:
 
     # -- who may ask for what --------------------------------------------------------------
 
-    def _guarded(self, answer: Answer, *, entered: bool = True) -> Answer:
+    def _guarded(
+        self, answer: Answer, *, entered: bool = True
+    ) -> Callable[[Request], Awaitable[Response]]:
         """Check the host, the origin and the reviewer first; errors become a page."""
 
         async def respond(request: Request) -> Response:
             try:
                 response = self._refused(request, entered)
                 if response is None:
-                    response = await answer(request)
+                    form = await _form(request) if request.method == "POST" else {}
+                    response = await run_in_threadpool(answer, request, form)
             except ReviewError as error:
                 response = self._page(request, "message.html.j2", 409, message=str(error))
             except ClientDisconnect:
@@ -141,12 +143,11 @@ class ReviewPage:
             return True
         return hmac.compare_digest(request.cookies.get("pass", ""), _pass(self.token))
 
-    async def enter(self, request: Request) -> Response:
+    def enter(self, request: Request, form: dict[str, str]) -> Response:
         """Ask for a name, and for the token where there is one."""
         asks = self.token is not None
         if request.method == "GET":
             return self._page(request, "enter.html.j2", asks_token=asks, wrong="")
-        form = await _form(request)
         name = form.get("name", "").strip()[:_LONGEST_NAME]
         given = form.get("token", "").strip()
         right = self.token is None or hmac.compare_digest(_pass(given), _pass(self.token))
@@ -162,11 +163,8 @@ class ReviewPage:
 
     # -- pages -----------------------------------------------------------------------------
 
-    async def show_row(self, request: Request) -> Response:
+    def show_row(self, request: Request, form: dict[str, str]) -> Response:
         """The most valuable row, or the one asked for."""
-        return await run_in_threadpool(self._show_row, request)
-
-    def _show_row(self, request: Request) -> Response:
         reviewer, store = self._reviewer(request), self.room.store
         asked = request.query_params.get("row", "")
         if asked:
@@ -195,11 +193,8 @@ class ReviewPage:
         first = [label for label in self.room.classes if label == item.suggested != item.given]
         return [*first, *others]
 
-    async def show_table(self, request: Request) -> Response:
+    def show_table(self, request: Request, form: dict[str, str]) -> Response:
         """One page of all rows."""
-        return await run_in_threadpool(self._show_table, request)
-
-    def _show_table(self, request: Request) -> Response:
         number = max(1, _number(request.query_params.get("page", "1")))
         state = request.query_params.get("state", "all")
         if state not in _STATES:
@@ -219,12 +214,8 @@ class ReviewPage:
 
     # -- decisions -------------------------------------------------------------------------
 
-    async def decide(self, request: Request) -> Response:
+    def decide(self, request: Request, form: dict[str, str]) -> Response:
         """Record a decision; the answer is sent when it is on disk."""
-        form = await _form(request)
-        return await run_in_threadpool(self._decide, request, form)
-
-    def _decide(self, request: Request, form: dict[str, str]) -> Response:
         verdict, _, label = form.get("decision", "").partition(":")
         if verdict == "change" and label not in self.room.classes:
             raise ReviewError("choose one of the labels of this table")
@@ -243,36 +234,30 @@ class ReviewPage:
         self.room.decided()
         return RedirectResponse(f"{_root(request)}/", 303)
 
-    async def undo(self, request: Request) -> Response:
+    def undo(self, request: Request, form: dict[str, str]) -> Response:
         """Take the reviewer's last decision back."""
-        await _form(request)
-        await run_in_threadpool(self.room.store.undo, self._reviewer(request))
+        self.room.store.undo(self._reviewer(request))
         self.room.decided()
         return RedirectResponse(f"{_root(request)}/", 303)
 
     # -- files -----------------------------------------------------------------------------
 
-    async def export_corrections(self, request: Request) -> Response:
+    def export_corrections(self, request: Request, form: dict[str, str]) -> Response:
         """The corrections as CSV, as far as they are decided."""
-        made = await run_in_threadpool(self.room.corrections)
         names = [field.name for field in fields(Correction)]
-        return _csv_file("corrections.csv", names, [astuple(correction) for correction in made])
+        return _csv_file("corrections.csv", names, map(astuple, self.room.corrections()))
 
-    async def export_decisions(self, request: Request) -> Response:
+    def export_decisions(self, request: Request, form: dict[str, str]) -> Response:
         """Every decision that stands, as CSV."""
         store = self.room.store
-        rows = await run_in_threadpool(
-            lambda: [
-                tuple(map(for_spreadsheet, (store.item(d.item).key, d.reviewer, d.verdict)))
-                + tuple(map(for_spreadsheet, ("" if d.label is None else d.label, d.at, d.note)))
-                for d in store.decisions()
-            ]
-        )
-        return _csv_file(
-            "decisions.csv", ["key", "reviewer", "verdict", "label", "at", "note"], rows
-        )
+        rows = [
+            (store.item(d.item).key, d.reviewer, d.verdict, d.label or "", d.at, d.note)
+            for d in store.decisions()
+        ]
+        names = ["key", "reviewer", "verdict", "label", "at", "note"]
+        return _csv_file("decisions.csv", names, (map(for_spreadsheet, row) for row in rows))
 
-    async def image(self, request: Request) -> Response:
+    def image(self, request: Request, form: dict[str, str]) -> Response:
         """An image below the folder of files."""
         folder = self.room.files
         path = image_below(folder, request.path_params["name"]) if folder is not None else None
@@ -280,7 +265,7 @@ class ReviewPage:
             return Response("There is no such image.\n", 404)
         return FileResponse(path, media_type=TYPES[path.suffix.lower()])
 
-    async def static(self, request: Request) -> Response:
+    def static(self, request: Request, form: dict[str, str]) -> Response:
         """The style and the script."""
         kinds = {
             "review.css": "text/css",
@@ -358,12 +343,8 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _csv_file(name: str, header: list[str], rows: Any) -> Response:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
     return Response(
-        text.getvalue(),
+        csv_text(header, rows),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.review.store import Decision, ReviewStore
+from buttress.review.records import Decision
+from buttress.review.store import ReviewStore
 
 # Share of wrong labels among the next rows below which the advice is to stop.
 STOP_SHARE = 0.05
@@ -35,7 +36,7 @@ class Progress:
     ----------
     reviewed, total : int
         Rows looked at, and those with what is left of the queue.
-    found : int
+    n_wrong : int
         Wrong labels found.
     left, low, high : float
         Wrong labels among all rows nobody has looked at: estimate and 95 % interval.
@@ -49,7 +50,7 @@ class Progress:
 
     reviewed: int
     total: int
-    found: int
+    n_wrong: int
     left: float
     low: int
     high: int
@@ -98,7 +99,7 @@ def progress_of(store: ReviewStore) -> Progress:
     return Progress(
         reviewed=reviewed,
         total=reviewed + counts["open"],
-        found=int(was_wrong.sum()),
+        n_wrong=int(was_wrong.sum()),
         left=left.mean,
         low=left.low,
         high=left.high,
@@ -112,12 +113,12 @@ def progress_of(store: ReviewStore) -> Progress:
 def _curve(
     decisions: Sequence[Decision], outcomes: dict[int, str], given: dict[int, str | None]
 ) -> tuple[int, ...]:
-    found, seen, curve = 0, set(), []
+    n_wrong, seen, curve = 0, set(), []
     for decision in decisions:
         new = decision.item not in seen and decision.item in outcomes
-        found += new and outcomes[decision.item] != given[decision.item]
+        n_wrong += new and outcomes[decision.item] != given[decision.item]
         seen.add(decision.item)
-        curve.append(found)
+        curve.append(n_wrong)
     return tuple(curve)
 
 

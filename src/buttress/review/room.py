@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress.review.corrections import ROW_NUMBER, Correction
 from buttress.review.evidence import Evidence, Feature, Neighbour
-from buttress.review.store import Item, ReviewStore
+from buttress.review.records import Item
+from buttress.review.store import ReviewStore
 from buttress.tables.table import Table
 
 # Rows are queued from this P(wrong) on: below it the advice would be to stop at once.
@@ -78,36 +80,6 @@ class RowView:
     margin: tuple[float, float, float] | None = None
 
 
-class Room(Protocol):
-    """What the page needs to know of a room."""
-
-    title: str
-    store: ReviewStore
-    files: Path | None
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """Labels to choose from."""
-        ...
-
-    @property
-    def busy(self) -> str:
-        """What happens in the background, for people; empty when nothing does."""
-        ...
-
-    def view(self, item: Item) -> RowView:
-        """What stands beside a row."""
-        ...
-
-    def decided(self) -> None:
-        """Called after every decision and undo."""
-        ...
-
-    def corrections(self) -> list[Correction]:
-        """The labels decided, as corrections of what was given."""
-        ...
-
-
 def corrections_of(store: ReviewStore, key_column: str) -> list[Correction]:
     """What the review in a store has decided, in order; kept labels are included."""
     deciding = {decision.item: decision for decision in store.decisions()}
@@ -130,30 +102,72 @@ def corrections_of(store: ReviewStore, key_column: str) -> list[Correction]:
     return items
 
 
-class SuspectRoom:
-    """The rows of a training table whose labels are doubted.
+class Room(ABC):
+    """Rows to look at, and what the page shows beside each.
 
     Parameters
     ----------
     store : ReviewStore
+    title : str
+    classes : sequence of str
+        Labels to choose from.
+    key_column : str
+        What the keys of the rows are.
+    files : Path, optional
+        Folder of the images that columns name.
+    """
+
+    def __init__(
+        self,
+        store: ReviewStore,
+        title: str,
+        classes: Sequence[str],
+        key_column: str,
+        files: Path | None,
+    ) -> None:
+        self.store = store
+        self.title = title
+        self.classes = classes
+        self.key_column = key_column
+        self.files = files
+
+    @property
+    def busy(self) -> str:
+        """What happens in the background, for people; empty when nothing does."""
+        return ""
+
+    @abstractmethod
+    def view(self, item: Item) -> RowView:
+        """What stands beside a row."""
+
+    def decided(self) -> None:  # noqa: B027  a room may have nothing to do then
+        """Called after every decision and undo."""
+
+    def corrections(self) -> list[Correction]:
+        """The labels decided, as corrections of what was given."""
+        return corrections_of(self.store, self.key_column)
+
+
+class SuspectRoom(Room):
+    """The rows of a training table whose labels are doubted.
+
+    Parameters
+    ----------
+    store, title, key_column, files
+        As in `Room`.
     table : Table
         All columns but the labels.
     labels : ndarray of object
         As written; None where missing (those rows are never asked about).
     judge : Judge
-    title : str
     features : list of str
         The columns that speak for or against a label; the others are only shown.
     keys : sequence of str, optional
         One for every row; its number when not given.
-    key_column : str
-        What the keys are.
     every : int
         Decisions between two refits.
     top : int, optional
         Rows to review in all; by default those that are wrong with probability .05 or more.
-    files : Path, optional
-        Folder of the images that columns name.
     """
 
     def __init__(
@@ -171,12 +185,10 @@ class SuspectRoom:
         top: int | None = None,
         files: Path | None = None,
     ) -> None:
-        self.store = store
-        self.title = title
-        self.files = files
+        classes = sorted({label for label in labels if label is not None})
+        super().__init__(store, title, classes, key_column, files)
         self.every = every
         self.top = top
-        self.key_column = key_column
         self._labels = labels
         self._judge = judge
         self._keys = keys
@@ -189,11 +201,6 @@ class SuspectRoom:
             self._fill(judge(labels))
         self._seen = store.version()
         self._ranked = self._current()
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """Labels to choose from."""
-        return sorted({label for label in self._labels if label is not None})
 
     @property
     def busy(self) -> str:
@@ -212,10 +219,6 @@ class SuspectRoom:
             {c: self.evidence.neighbours(item.id, c, NEIGHBOURS) for c in classes if c},
             [],
         )
-
-    def corrections(self) -> list[Correction]:
-        """The labels decided."""
-        return corrections_of(self.store, self.key_column)
 
     # -- the ranking -----------------------------------------------------------------------
 
@@ -318,13 +321,3 @@ def _priority(order: NDArray[np.intp]) -> Array:
     priority = np.empty(len(order))
     priority[order] = np.arange(len(order), 0, -1)
     return priority
-
-
-__all__ = [
-    "Judge",
-    "Ranking",
-    "Room",
-    "RowView",
-    "SuspectRoom",
-    "corrections_of",
-]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from buttress.review._database import Database
-from buttress.review._records import Decision, Item, ReviewError
-from buttress.review.opinions import CHANGE, KEEP, OPEN, UNSURE, Opinion, Outcome, outcome_of
+from buttress.review.opinions import CHANGE, KEEP, OPEN, UNSURE, Outcome, outcome_of
+from buttress.review.records import Decision, Item, ReviewError
 
 # Rows rescored in one transaction: a reviewer's decision waits no longer than these take.
 _RESCORED_AT_ONCE = 2000
@@ -258,10 +258,8 @@ class ReviewStore(Database):
 
     def _settle(self, base: sqlite3.Connection, number: int) -> Outcome:
         """Bring the state of a row in line with its decisions."""
-        opinions = [
-            Opinion(decision.reviewer, decision.label, decision.second_look)
-            for decision in self._decisions("item = ?", (number,))
-        ]
+        decisions = self._decisions("item = ?", (number,))
+        opinions = [(decision.label, decision.second_look) for decision in decisions]
         outcome = outcome_of(opinions, wants_two=self.wants_two(number))
         base.execute(
             "UPDATE items SET state = ?, label = ? WHERE id = ?",
@@ -351,6 +349,3 @@ class ReviewStore(Database):
             base.executemany(
                 "UPDATE decisions SET taken = 1 WHERE id = ?", [(number,) for number in decisions]
             )
-
-
-__all__ = ["Decision", "Item", "ReviewError", "ReviewStore"]

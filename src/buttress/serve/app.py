@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import hmac
-import io
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 
 from buttress._version import __version__
-from buttress.review.page import ReviewPage
+from buttress.review.page import LOOPBACK, ReviewPage
 from buttress.serve.description import openapi, openapi_page
 from buttress.serve.errors import RequestError
 from buttress.serve.model import Answers, ServedModel
@@ -30,8 +28,8 @@ from buttress.serve.rows import Rows, format_of, read_rows, write_json
 from buttress.serve.service import Service, log
 from buttress.serve.training import as_record
 from buttress.serve.v2 import V2
+from buttress.tables.grammar import csv_text
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 # Bodies larger than this are read into rows in another thread.
 _LONG_BODY = 200_000
 # An explanation costs one answer per column.
@@ -76,7 +74,7 @@ class Api:
             ),
         ]
         if self.service.refused is not None:
-            page = ReviewPage(self.service.refused.room, self.service.settings.token)
+            page = ReviewPage(self.service.refused, self.service.settings.token)
             routes.append(Mount("/review", routes=page.routes()))
             routes.append(Route("/review", lambda request: RedirectResponse("/review/")))
         return routes
@@ -120,7 +118,7 @@ class Api:
                 )
             return
         host = headers.get("host", "")
-        if _name_of(host) not in _LOOPBACK:
+        if _name_of(host) not in LOOPBACK:
             raise RequestError("without a token the service answers to loopback names only", 421)
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
@@ -131,11 +129,11 @@ class Api:
     async def read_body(self, request: Request) -> bytes:
         """The body, within the limits of size and time."""
         most = self.service.settings.most_body
+        close = {"Connection": "close"}
+        too_large = RequestError(f"the body is larger than {most} bytes", 413, close)
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > most:
-            raise RequestError(
-                f"the body is larger than {most} bytes", 413, {"Connection": "close"}
-            )
+            raise too_large
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise RequestError("a compressed body is not accepted", 415)
 
@@ -145,15 +143,11 @@ class Api:
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > most:
-                        raise RequestError(
-                            f"the body is larger than {most} bytes", 413, {"Connection": "close"}
-                        )
+                        raise too_large
                     chunks.append(chunk)
             return b"".join(chunks)
         except TimeoutError:
-            raise RequestError(
-                "the body did not arrive in time", 408, {"Connection": "close"}
-            ) from None
+            raise RequestError("the body did not arrive in time", 408, close) from None
 
     async def _rows(self, request: Request) -> Rows:
         form = format_of(request.headers.get("content-type"))
@@ -295,18 +289,17 @@ def written(model: ServedModel, answers: Answers, form: str) -> Response:
         return as_json({"model": model.version, "answers": told})
     headers = _HEADERS | {"Buttress-Model": model.version}
     if form == "jsonl":
-        lines = b"".join(write_json({**record, "model": model.version}) + b"\n" for record in told)
-        return Response(lines, headers=headers, media_type="application/x-ndjson")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["label", "margin", "refused", "model"])
+        body = b"".join(write_json({**record, "model": model.version}) + b"\n" for record in told)
+        return Response(body, headers=headers, media_type="application/x-ndjson")
+    lines = []
     for record in told:
         margin = record["margin"]
         best = max(margin) if isinstance(margin, list) else margin
         label = "" if record["label"] is None else record["label"]
         shown = "" if best is None else repr(best)
-        writer.writerow([label, shown, str(record["refused"]).lower(), model.version])
-    return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8")
+        lines.append([label, shown, str(record["refused"]).lower(), model.version])
+    text = csv_text(["label", "margin", "refused", "model"], lines)
+    return Response(text, headers=headers, media_type="text/csv; charset=utf-8")
 
 
 def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from math import isfinite
@@ -13,7 +13,7 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.serve.errors import RequestError
 from buttress.serve.rows import Rows, picker
-from buttress.tables import TableError
+from buttress.tables import TableEncoder, TableError
 from buttress.tables.grammar import to_number
 from buttress.tables.table import listed, text_of
 
@@ -30,8 +30,18 @@ class Columns:
 
     Parameters
     ----------
-    names : sequence of str
-    numeric : sequence of str
+    encoder : TableEncoder
+        Fitted.
+    target : str, optional
+        May be among the columns of a request, and is not looked at.
+    lenient : bool
+        Extra columns are ignored, new categories are none of the known ones.
+    kept : sequence of str
+        Extra columns that requests may have, for people who review the rows.
+
+    Attributes
+    ----------
+    names, numeric : list of str
     categories : dict of str to list of str
     fill : dict
         What replaces a missing value, by column; a column without one refuses it.
@@ -39,42 +49,31 @@ class Columns:
         A usual value of every column.
     mean, scale : ndarray or None
         Of the numeric columns.
-    target : str, optional
-        May be among the columns of a request, and is not looked at.
-    lenient : bool
-        Extra columns are ignored, new categories are none of the known ones.
-    kept : sequence of str
-        Extra columns that requests may have, for people who review the rows.
     derived : dict of str to function
         Columns of dates and free text, and what turns their values into numbers.
     """
 
     def __init__(
         self,
-        names: Sequence[str],
-        numeric: Sequence[str],
-        categories: dict[str, list[str]],
-        fill: dict[str, Any],
-        usual: dict[str, Any],
-        mean: Array | None = None,
-        scale: Array | None = None,
+        encoder: TableEncoder,
         target: str | None = None,
         lenient: bool = False,
         kept: Sequence[str] = (),
-        derived: dict[str, Callable[[list[str | None]], Array]] | None = None,
     ) -> None:
-        self.derived = derived or {}
-        self.names = [str(name) for name in names]
-        self.numeric = [str(name) for name in numeric]
-        self.categories = categories
-        self.fill = fill
-        self.usual = usual
-        self.mean, self.scale = mean, scale
+        self.names = [str(name) for name in encoder.feature_names_in_]
+        self.numeric = [str(name) for name in encoder.numeric_]
+        self.categories = encoder.categories_
+        self.usual = encoder.fill_
+        self.fill = encoder.fill_ if encoder.missing == "impute" else {}
+        scaler = encoder.scaler_
+        self.mean: Array | None = None if scaler is None else scaler.mean_
+        self.scale: Array | None = None if scaler is None else scaler.scale_
+        self.derived = {name: partial(encoder.derive, name) for name in encoder.derived_columns()}
         self.target = target
-        self.lenient = lenient
+        self.lenient = lenient or encoder.extra_columns == "ignore"
         self._codes = {
             name: {value: code for code, value in enumerate(values)}
-            for name, values in categories.items()
+            for name, values in self.categories.items()
         }
         self._known = {*self.names, *kept}
         self._layouts: dict[tuple[str, ...], dict[str, int]] = {}
@@ -169,20 +168,8 @@ class Columns:
 
     def _one_hot(self, rows: Rows, name: str, position: int, codes: dict[str, int]) -> Array:
         matrix = np.zeros((len(rows), len(codes)))
-        for number, row in enumerate(rows.values):
-            value = row[position]
-            if value is None:
-                if name not in self.fill:
-                    raise RequestError(f"row {number + 1}: column {name!r} has no value")
-                value = self.fill[name]
-            elif isinstance(value, (list, dict)):
-                raise RequestError(f"row {number + 1}: column {name!r} is text, not a list")
-            elif isinstance(value, (int, float)) and abs(value) >= _NOT_EXACT:
-                raise RequestError(
-                    f"row {number + 1}: column {name!r} is text: write the number in quotes"
-                )
-            text = value.strip() if type(value) is str else text_of(value)
-            code = codes.get(text)
+        for number, text in enumerate(self._texts(rows, name, position)):
+            code = codes.get(self.fill[name] if text is None else text)
             if code is not None:
                 matrix[number, code] = 1.0
             elif not self.lenient:
@@ -194,48 +181,32 @@ class Columns:
     def _derived(
         self, rows: Rows, name: str, position: int, derive: Callable[[list[str | None]], Array]
     ) -> Array:
-        values: list[str | None] = []
-        for number, row in enumerate(rows.values, start=1):
-            value = row[position]
-            if value is None and name not in self.fill:
-                raise RequestError(f"row {number}: column {name!r} has no value")
-            if isinstance(value, (list, dict)):
-                raise RequestError(f"row {number}: column {name!r} is text, not a list")
-            values.append(None if value is None else text_of(value))
         try:
-            return derive(values)
+            return derive(list(self._texts(rows, name, position)))
         except TableError as error:
             raise RequestError(str(error)) from None
+
+    def _texts(self, rows: Rows, name: str, position: int) -> Iterator[str | None]:
+        """The values of a column of text; None where one is missing, and may be."""
+        for number, row in enumerate(rows.values, start=1):
+            value = row[position]
+            if type(value) is str:
+                yield value.strip()
+            elif value is None:
+                if name not in self.fill:
+                    raise RequestError(f"row {number}: column {name!r} has no value")
+                yield None
+            elif isinstance(value, (list, dict)):
+                raise RequestError(f"row {number}: column {name!r} is text, not a list")
+            else:
+                number_read = isinstance(value, (int, float)) and name in self.categories
+                if number_read and abs(value) >= _NOT_EXACT:
+                    raise RequestError(
+                        f"row {number}: column {name!r} is text: write the number in quotes"
+                    )
+                yield text_of(value)
 
 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def table_columns(model: Any, lenient: bool, kept: Sequence[str]) -> Columns:
-    """The columns of a `TableClassifier`."""
-    encoder = model.encoder_
-    scaler = encoder.scaler_
-    return Columns(
-        list(encoder.feature_names_in_),
-        encoder.numeric_,
-        encoder.categories_,
-        encoder.fill_ if encoder.missing == "impute" else {},
-        encoder.fill_,
-        None if scaler is None else scaler.mean_,
-        None if scaler is None else scaler.scale_,
-        model.target,
-        lenient or encoder.extra_columns == "ignore",
-        kept,
-        {name: partial(encoder.derive, name) for name in encoder.derived_columns()},
-    )
-
-
-def plain_columns(model: Any, lenient: bool, kept: Sequence[str]) -> Columns:
-    """The columns of a classifier of numbers; x0, x1, ... when it knows no names."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = [f"x{i}" for i in range(model.n_features_in_)]
-    usual = dict.fromkeys(map(str, names), 0.0)
-    return Columns(names, names, {}, {}, usual, lenient=lenient, kept=kept)

@@ -7,15 +7,16 @@ penalties, the certificate of optimality, the rates of wrong labels and a promis
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from buttress.serve.mlflow_flavour import import_mlflow, log_model
+from buttress.tables.grammar import csv_text
 
 # MLflow takes no longer parameters.
 _LONGEST = 500
@@ -48,7 +49,7 @@ def autolog(*, disable: bool = False, log_models: bool = False) -> None:
     ``cv_results.csv`` describes; ``noise_rate.<label>`` with the ends of its interval;
     ``suspects``, the labels named; ``promised_error``, the bound of a risk certificate.
     """
-    _mlflow()
+    import_mlflow()
     for estimator, original in _patched.items():
         if original is None:
             del estimator.fit
@@ -71,7 +72,7 @@ def log_fit(model: Any, *, log_models: bool = False) -> None:
     model : estimator
     log_models : bool, default=False
     """
-    mlflow = _mlflow()
+    mlflow = import_mlflow()
     mlflow.log_params(
         {"estimator": type(model).__name__}
         | {name: str(value)[:_LONGEST] for name, value in model.get_params().items()}
@@ -82,10 +83,9 @@ def log_fit(model: Any, *, log_models: bool = False) -> None:
         for step, row in enumerate(table):
             scores = {name: row[name] for name in ("cv_mean", "cv_std")}
             mlflow.log_metrics({k: v for k, v in scores.items() if np.isfinite(v)}, step=step)
-        mlflow.log_text(_as_csv(table), "cv_results.csv")
+        text = csv_text(list(table[0]), (row.values() for row in table))
+        mlflow.log_text(text, "cv_results.csv")
     if log_models:
-        from buttress.serve.mlflow_flavour import log_model
-
         log_model(model, "model")
 
 
@@ -108,7 +108,7 @@ def _logging(fit: Callable[..., Any], log_models: bool) -> Callable[..., Any]:
             result = fit(self, *args, **kwargs)
         finally:
             _inside.fit = False
-        mlflow = _mlflow()
+        mlflow = import_mlflow()
         if mlflow.active_run() is not None:
             log_fit(self, log_models=log_models)
         else:
@@ -151,19 +151,3 @@ def _search_table(model: Any) -> list[dict[str, Any]]:
         }
         for i in range(len(results["mean_test_score"]))
     ]
-
-
-def _as_csv(table: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    return text.getvalue()
-
-
-def _mlflow() -> Any:
-    try:
-        import mlflow
-    except ImportError:
-        raise ImportError("this needs MLflow: pip install mlflow") from None
-    return mlflow

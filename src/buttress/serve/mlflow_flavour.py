@@ -29,7 +29,7 @@ def save_model(model: Any, path: str | os.PathLike[str], **settings: Any) -> Non
         Handed on to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``,
         ``pip_requirements``, ...
     """
-    _with_file(model, _mlflow().pyfunc.save_model, settings | {"path": os.fspath(path)})
+    _with_file(model, import_mlflow().pyfunc.save_model, settings | {"path": os.fspath(path)})
 
 
 def log_model(model: Any, name: str, **settings: Any) -> Any:
@@ -42,7 +42,7 @@ def log_model(model: Any, name: str, **settings: Any) -> Any:
     **settings
         Handed on to ``mlflow.pyfunc.log_model``.
     """
-    return _with_file(model, _mlflow().pyfunc.log_model, settings | {"name": name})
+    return _with_file(model, import_mlflow().pyfunc.log_model, settings | {"name": name})
 
 
 def _with_file(model: Any, write: Any, settings: dict[str, Any]) -> Any:
@@ -53,7 +53,8 @@ def _with_file(model: Any, write: Any, settings: dict[str, Any]) -> Any:
         return write(loader_module=_LOADER, data_path=str(file), **defaults | settings)
 
 
-def _mlflow() -> Any:
+def import_mlflow() -> Any:
+    """MLflow, or an error that says how to get it."""
     try:
         import mlflow.pyfunc
     except ImportError:

@@ -15,9 +15,9 @@ from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseMarginClassifier
 from buttress.classifiers.reject import RejectMixin
 from buttress.persistence import describe
-from buttress.serve.columns import plain_columns, table_columns
+from buttress.serve.columns import Columns
 from buttress.serve.rows import Rows
-from buttress.tables import TableClassifier
+from buttress.tables.row_encoding import as_table_classifier
 from buttress.tables.table import Table
 
 
@@ -79,15 +79,13 @@ class ServedModel:
         kept: Sequence[str] = (),
         about: dict[str, Any] | None = None,
     ) -> None:
-        self.model = model
+        self.model = as_table_classifier(model)
         self.version = version
         self.about = about or {}
         self.refuse_below = refuse_below
-        table = isinstance(model, TableClassifier)
-        self.target = model.target if table else None
-        make = table_columns if table else plain_columns
-        self.columns = make(model, lenient, kept)
-        inner = model.estimator_ if table else model
+        self.target = self.model.target
+        self.columns = Columns(self.model.encoder_, self.target, lenient, kept)
+        inner = self.model.estimator_
         # A search by scikit-learn hands every call on; go to the winner at once.
         is_ours = isinstance(inner, BaseMarginClassifier)
         self.estimator = inner if is_ours else getattr(inner, "best_estimator_", inner)
@@ -107,24 +105,10 @@ class ServedModel:
         self.rejects = refuse_below is not None or hasattr(self.estimator, "reject")
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        lenient: bool = False,
-        refuse_below: float | None = None,
-        kept: Sequence[str] = (),
-    ) -> ServedModel:
+    def load(cls, path: str | os.PathLike[str], **settings: Any) -> ServedModel:
         """The model in a file; its version is the beginning of the file's checksum."""
         model, about = describe(path)
-        return cls(
-            model,
-            about["sha256"][:16],
-            lenient=lenient,
-            refuse_below=refuse_below,
-            kept=kept,
-            about=about,
-        )
+        return cls(model, about["sha256"][:16], about=about, **settings)
 
     def margins(self, X: Array) -> Array:
         """Scores of encoded rows."""
@@ -134,9 +118,7 @@ class ServedModel:
 
     def encoded(self, table: Table) -> Array:
         """The rows of a table that has the model's columns."""
-        if isinstance(self.model, TableClassifier):
-            return np.asarray(self.model.encode(table))
-        return np.column_stack([table[name] for name in self.columns.names])
+        return np.asarray(self.model.encode(table))
 
     @property
     def band(self) -> tuple[float, float] | None:

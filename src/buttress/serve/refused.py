@@ -11,15 +11,21 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.review.refusals import RefusalRoom
+from buttress.review.evidence import Feature, shown
+from buttress.review.records import Item
+from buttress.review.room import NEIGHBOURS, Room, RowView
 from buttress.review.store import ReviewStore
 from buttress.serve.model import Answers, ServedModel
 from buttress.serve.rows import Rows
 from buttress.serve.training import TrainingRows, in_words
 
 
-class RefusedRows:
-    """The refused rows of a service.
+class RefusedRows(Room):
+    """The refused rows of a service, as a room of the review.
+
+    The content of an item in the store is JSON: ``row`` (values by column), ``form`` (how they
+    came), ``notes`` (sentences), and ``margin`` (the margin and the band that is refused) where
+    there is one.
 
     Parameters
     ----------
@@ -31,7 +37,7 @@ class RefusedRows:
     learned : callable
         How the model does, for people.
     training : TrainingRows, optional
-        To say why a row was refused, and what lies near it.
+        To say why a row was refused, what is usual of the classes and what lies near it.
     files : Path, optional
         Folder of the images that columns name.
     """
@@ -46,15 +52,36 @@ class RefusedRows:
         training: TrainingRows | None = None,
         files: Path | None = None,
     ) -> None:
-        self.store = store
+        classes = [str(label) for label in model.classes.tolist()]
+        super().__init__(store, title, classes, "refused row", files)
         self.training = training
-        self.room = RefusalRoom(
-            store,
-            [str(label) for label in model.classes.tolist()],
-            title=title,
-            learned=learned,
-            evidence=None if training is None else training.evidence,
-            files=files,
+        self._learned = learned
+
+    @property
+    def busy(self) -> str:
+        """How the model does; the service collects the labels by itself."""
+        return self._learned()
+
+    def view(self, item: Item) -> RowView:
+        """The values that were sent, the margin and the reason; with evidence, what is near."""
+        content = json.loads(item.content or "{}")
+        row, margin = content.get("row", {}), content.get("margin")
+        features = [Feature(str(name), shown(value), {}, 0.0) for name, value in row.items()]
+        near = {}
+        if self.training is not None:
+            evidence = self.training.evidence
+            row = evidence.as_columns(row)
+            features = evidence.features_of(row, item.given, item.suggested)
+            near = {
+                label: evidence.neighbours_of(row, label, NEIGHBOURS) for label in evidence.classes
+            }
+        return RowView(
+            item,
+            f"Refused row {item.id}",
+            features,
+            near,
+            content.get("notes", []),
+            None if margin is None else (margin[0], margin[1], margin[2]),
         )
 
     def keep(self, model: ServedModel, rows: Rows, X: Array, answers: Answers) -> None:
@@ -71,8 +98,8 @@ class RefusedRows:
             if answers.margins is not None and answers.margins.ndim == 1 and model.band:
                 content["margin"] = [float(answers.margins[index]), *model.band]
             elif answers.margins is not None:
-                shown = np.array2string(answers.margins[index], precision=3, separator=", ")
-                told.append(f"The margin is {shown}.")
+                margins = np.array2string(answers.margins[index], precision=3, separator=", ")
+                told.append(f"The margin is {margins}.")
             label, chance = str(answers.labels[index]), float(chances[index])
             key = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
             items.append((None, key, label, label, chance, chance, True, json.dumps(content)))
@@ -83,10 +110,10 @@ class RefusedRows:
 
         Each with the number of its decision and a key that makes learning it twice impossible.
         """
-        found = []
+        lessons = []
         for decision, item in self.store.untaken(older_than):
             content = json.loads(item.content or "{}")
             row = content["row"] | {target: decision.label}
             rows = Rows(tuple(row), [list(row.values())], content["form"])
-            found.append((decision.id, f"review {item.key} {decision.id}", rows))
-        return found
+            lessons.append((decision.id, f"review {item.key} {decision.id}", rows))
+        return lessons

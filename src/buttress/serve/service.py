@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -322,64 +321,56 @@ class Service:
     # -- numbers ---------------------------------------------------------------------------
 
     def _make_metrics(self) -> None:
-        self.started = time.time()
-        self.requests = Counter("buttress_requests_total", "Requests, by path and status.")
+        self.numbers: list[Counter] = []
         self.latency = Histogram("buttress_request_seconds", "Seconds per request, by path.")
-        self.rows_answered = Counter("buttress_rows_total", "Rows answered.")
-        self.rows_refused = Counter("buttress_refused_rows_total", "Rows without an answer.")
-        self.rows_learned = Counter("buttress_learned_rows_total", "Rows learned.")
-        self.batches = Counter("buttress_batches_total", "Batches computed.")
-        self.batched_requests = Counter("buttress_batched_requests_total", "Requests in them.")
-        self.model_seconds = Counter("buttress_model_seconds_total", "Seconds spent in the model.")
-        self.reloads = Counter("buttress_reloads_total", "New model files taken up.")
-        self.reload_failures = Counter("buttress_reload_failures_total", "Model files refused.")
-        learner = None if self.learning is None else self.learning.learner
-        gauges = [
-            Gauge("buttress_waiting_rows", "Rows that wait.", lambda: self.batcher.waiting_rows),
-            Gauge(
-                "buttress_model_info",
-                "The model that is served.",
-                lambda: {self.model.version: 1.0},
-                "version",
-            ),
-            Gauge(
-                "buttress_feature_shift",
-                "Largest mean of a standardised column over the last thousand rows or so.",
-                self._drift,
-            ),
-        ]
-        if learner is not None:
-            gauges += [
-                Gauge(
-                    "buttress_progressive_error",
-                    "Share of labelled rows answered wrongly before they were learned.",
-                    lambda: learner.progressive_error_,
-                ),
-                Gauge(
-                    "buttress_windowed_error",
-                    "The same for the last labelled rows.",
-                    lambda: learner.windowed_error_,
-                ),
-                Gauge("buttress_drifts", "Drifts noticed.", lambda: learner.n_drifts_),
-                Gauge(
-                    "buttress_support_vectors",
-                    "Rows that the model keeps.",
-                    lambda: int(learner.n_support_.sum()),
-                ),
-            ]
-        self.numbers: list[Counter] = [
-            self.requests,
-            self.latency,
-            self.rows_answered,
-            self.rows_refused,
-            self.rows_learned,
-            self.batches,
-            self.batched_requests,
-            self.model_seconds,
-            self.reloads,
-            self.reload_failures,
-            *gauges,
-        ]
+        self.requests = self._counter("requests", "Requests, by path and status.")
+        self.numbers.append(self.latency)
+        self.rows_answered = self._counter("rows", "Rows answered.")
+        self.rows_refused = self._counter("refused_rows", "Rows without an answer.")
+        self.rows_learned = self._counter("learned_rows", "Rows learned.")
+        self.batches = self._counter("batches", "Batches computed.")
+        self.batched_requests = self._counter("batched_requests", "Requests in them.")
+        self.model_seconds = self._counter("model_seconds", "Seconds spent in the model.")
+        self.reloads = self._counter("reloads", "New model files taken up.")
+        self.reload_failures = self._counter("reload_failures", "Model files refused.")
+        self._gauge("waiting_rows", "Rows that wait.", lambda: self.batcher.waiting_rows)
+        self._gauge(
+            "model_info",
+            "The model that is served.",
+            lambda: {self.model.version: 1.0},
+            "version",
+        )
+        self._gauge(
+            "feature_shift",
+            "Largest mean of a standardised column over the last thousand rows or so.",
+            self._drift,
+        )
+        if self.learning is None:
+            return
+        learner = self.learning.learner
+        self._gauge(
+            "progressive_error",
+            "Share of labelled rows answered wrongly before they were learned.",
+            lambda: learner.progressive_error_,
+        )
+        self._gauge(
+            "windowed_error",
+            "The same for the last labelled rows.",
+            lambda: learner.windowed_error_,
+        )
+        self._gauge("drifts", "Drifts noticed.", lambda: learner.n_drifts_)
+        self._gauge(
+            "support_vectors",
+            "Rows that the model keeps.",
+            lambda: int(learner.n_support_.sum()),
+        )
+
+    def _counter(self, name: str, about: str) -> Counter:
+        self.numbers.append(Counter(f"buttress_{name}_total", about))
+        return self.numbers[-1]
+
+    def _gauge(self, name: str, about: str, ask: Callable[[], Any], label: str = "") -> None:
+        self.numbers.append(Gauge(f"buttress_{name}", about, ask, label))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

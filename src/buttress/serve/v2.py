@@ -6,6 +6,7 @@ A request has one tensor with all numeric columns in the model's order, or one t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,21 +19,10 @@ from buttress.serve.model import Answers, ServedModel
 from buttress.serve.rows import Rows, read_json, write_json
 from buttress.serve.service import Service
 
-_NUMBERS = frozenset(
-    {
-        "FP64",
-        "FP32",
-        "FP16",
-        "INT64",
-        "INT32",
-        "INT16",
-        "INT8",
-        "UINT64",
-        "UINT32",
-        "UINT16",
-        "UINT8",
-    }
-)
+_NUMBERS = {
+    *("FP16", "FP32", "FP64"),
+    *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+}
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -102,22 +92,17 @@ class V2:
         """Names and types of the tensors."""
         model = self._model(request)
         columns = model.columns
+        each = [-1, len(model.classes)]
         outputs = [
-            {"name": "label", "datatype": _label_type(model), "shape": [-1]},
-            {"name": "refused", "datatype": "BOOL", "shape": [-1]},
+            _described("label", _label_type(model), [-1]),
+            _described("refused", "BOOL", [-1]),
         ]
-        wide = [-1] if len(model.classes) == 2 else [-1, len(model.classes)]
         if model.has_margin:
-            outputs.append({"name": "margin", "datatype": "FP64", "shape": wide})
+            outputs.append(_described("margin", "FP64", [-1] if len(model.classes) == 2 else each))
         if model.has_probability:
-            shape = [-1, len(model.classes)]
-            outputs.append({"name": "probability", "datatype": "FP64", "shape": shape})
+            outputs.append(_described("probability", "FP64", each))
         inputs = [
-            {
-                "name": name,
-                "datatype": "FP64" if name in columns.numeric else "BYTES",
-                "shape": [-1],
-            }
+            _described(name, "FP64" if name in columns.numeric else "BYTES", [-1])
             for name in columns.names
         ]
         return JSONResponse(
@@ -205,9 +190,7 @@ def _tensor(given: Any) -> tuple[str, list[int], list[Any]]:
         if not all(isinstance(row, list) for row in data):
             raise RequestError(f"the data of {name!r} are nested unevenly")
         data = list(itertools.chain.from_iterable(data))
-    size = 1
-    for length in shape:
-        size *= length
+    size = math.prod(shape)
     if size != len(data):
         raise RequestError(f"the tensor {name!r} has {len(data)} values, its shape says {size}")
     return name, shape, data
@@ -217,25 +200,25 @@ def _label_type(model: ServedModel) -> str:
     return "INT64" if model.classes.dtype.kind in "iu" else "BYTES"
 
 
+def _described(name: str, kind: str, shape: list[int]) -> dict[str, Any]:
+    return {"name": name, "datatype": kind, "shape": shape}
+
+
 def _outputs(
     model: ServedModel, answers: Answers, wanted: list[Any] | None
 ) -> list[dict[str, Any]]:
     n = len(answers)
     kind = _label_type(model)
     labels = answers.labels.tolist()
+    told = labels if kind == "INT64" else [str(label) for label in labels]
     outputs = [
-        {
-            "name": "label",
-            "datatype": kind,
-            "shape": [n],
-            "data": labels if kind == "INT64" else [str(label) for label in labels],
-        },
-        {"name": "refused", "datatype": "BOOL", "shape": [n], "data": answers.refused.tolist()},
+        _described("label", kind, [n]) | {"data": told},
+        _described("refused", "BOOL", [n]) | {"data": answers.refused.tolist()},
     ]
     for name, values in (("margin", answers.margins), ("probability", answers.probabilities)):
         if values is not None:
-            shape, data = list(values.shape), values.ravel().tolist()
-            outputs.append({"name": name, "datatype": "FP64", "shape": shape, "data": data})
+            tensor = _described(name, "FP64", list(values.shape))
+            outputs.append(tensor | {"data": values.ravel().tolist()})
     if wanted is None:
         return outputs
     known = {each["name"] for each in outputs}

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from buttress.tables.grammar import has_decimal_comma, is_blank, looks_numeric, to_numbers
-from buttress.tables.table import Table, TableError
+from buttress.tables.table import Table, TableError, objects
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,3 @@ class Kinds:
         raise TableError(
             f"{self.path}, line {line}: column {name!r} is numeric, but holds {cell!r}{hint}"
         ) from None
-
-
-def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """A column of Python objects, whatever they are."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

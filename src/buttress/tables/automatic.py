@@ -12,11 +12,11 @@ from buttress.model_selection.candidates import make_candidate
 from buttress.model_selection.judging import Judged
 from buttress.model_selection.measures import Measure
 from buttress.model_selection.planning import FinalFit
-from buttress.model_selection.racing import YARDSTICK, Race, RaceRules, race
+from buttress.model_selection.racing import Race, RaceRules, race
 from buttress.model_selection.titles import TITLES
-from buttress.tables._last_fit import LastFit
 from buttress.tables.classifier import TableClassifier
-from buttress.tables.row_encoding import Encoding, assemble, encoded_width
+from buttress.tables.last_fit import LastFit
+from buttress.tables.row_encoding import Encoding
 from buttress.tables.table import Table
 
 # Standard errors of a paired difference from which a lead is called more than chance.
@@ -81,11 +81,12 @@ def choose_model(
     >>> import numpy as np
     >>> from buttress.model_selection.cost_model import Size
     >>> from buttress.model_selection.planning import Planner
+    >>> from buttress.model_selection.racing import RaceRules
     >>> from buttress.tables import as_table
     >>> x = np.linspace(-1, 1, 40)
     >>> rules = RaceRules(Planner(Size(40, 1), budget=60))
-    >>> found = choose_model(as_table({"x": x}), (x > 0).astype(int), ["leaky"], rules)
-    >>> found.model.predict({"x": [-0.5, 0.7]})
+    >>> chosen = choose_model(as_table({"x": x}), (x > 0).astype(int), ["leaky"], rules)
+    >>> chosen.model.predict({"x": [-0.5, 0.7]})
     array([0, 1])
     """
     measure = rules.measure
@@ -114,14 +115,3 @@ def _reason(race_result: Race, chosen: str, measure: Measure) -> str:
         f"chosen: {TITLES[chosen]}, for the smallest {measure.title}, "
         f"{100 * losses[chosen]:.2f} % ({others}){chance}"
     )
-
-
-__all__ = [
-    "YARDSTICK",
-    "Chosen",
-    "Encoding",
-    "RaceRules",
-    "assemble",
-    "choose_model",
-    "encoded_width",
-]

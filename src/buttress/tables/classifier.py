@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray
 from buttress._documented import DocumentedMixin
-from buttress.tables.encoder import TableEncoder, refuse_missing
+from buttress.tables.encoder import TableEncoder
 from buttress.tables.grammar import class_labels
 from buttress.tables.table import Table, TableError, as_table, is_missing, is_number
 
@@ -197,6 +197,3 @@ def _no_label(labels: NDArray[Any]) -> BoolArray:
     if is_number(labels) or labels.dtype.kind == "O":
         return is_missing(labels)
     return np.zeros(len(labels), dtype=bool)
-
-
-__all__ = ["TableClassifier", "class_labels", "refuse_missing", "split_target"]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._documented import DocumentedMixin
-from buttress.classifiers.parameters import check_number
+from buttress.classifiers.parameters import check_number, check_option
 from buttress.tables.derived import (
     date_names,
     date_parts,
@@ -285,11 +285,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             ("extra_columns", ("error", "ignore")),
             ("dates", ("parts", "categories", "error")),
         ):
-            if getattr(self, name) not in accepted:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not accepted: expected one of "
-                    f"{', '.join(map(repr, accepted))}."
-                )
+            check_option(name, getattr(self, name), accepted)
         if self.max_categories is not None:
             check_number("max_categories", self.max_categories, "[1, inf)", integer=True)
         check_number("text_size", self.text_size, "[1, inf)", integer=True)

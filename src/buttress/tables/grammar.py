@@ -8,6 +8,7 @@ null. `buttress fit`, `predict` and `stream` read both through this module.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -206,6 +207,13 @@ def delimiter_of(header: str, decimal: str = ".") -> str:
 def csv_rows(lines: Iterable[str], delimiter: str) -> Any:
     """A reader of CSV rows from lines, the same for files and streams."""
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def csv_text(header: Sequence[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV, below the names of their columns."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
 
 
 def csv_fields(line: str, delimiter: str) -> list[str]:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from buttress._files import replacing
-from buttress.tables._columns import Kinds, objects
+from buttress.tables._columns import Kinds
 from buttress.tables._text import lines_without_nul, opened, suffix_of
 from buttress.tables.grammar import to_label, to_number
-from buttress.tables.table import Table, TableError
+from buttress.tables.table import Table, TableError, objects
 
 SUFFIXES = (".svm", ".libsvm", ".svmlight")
 # The column of labels in a table made of such a file.
@@ -211,8 +211,7 @@ def _columns(path: Path, width: int) -> list[str]:
 
 def _index_of(name: str) -> int:
     """The index of a column ``x12``; 0 for any other name."""
-    digits = name.removeprefix("x")
-    return _index(digits) if name != digits and _is_index(digits) else 0
+    return _index(name[1:]) if re.fullmatch("x[0-9]+", name) else 0
 
 
 def is_libsvm_column(name: str) -> bool:
@@ -220,13 +219,9 @@ def is_libsvm_column(name: str) -> bool:
     return _index_of(name) > 0
 
 
-def _is_index(word: str) -> bool:
-    return word.isascii() and word.isdigit()
-
-
 def _index(word: str) -> int:
     """Python's own ``1_0`` and the digits of other scripts are no indices."""
-    if not _is_index(word):
+    if not (word.isascii() and word.isdigit()):
         raise ValueError(f"{word!r} is no index")
     return int(word)
 

@@ -116,7 +116,8 @@ class FilePrediction:
         known = {*features, *model.known_extras()}
         self.extra = [name for name in present if name not in known]
         self._skip = [name for name in present if name not in features and name != model.target]
-        self._probability = _probability_of(model.estimator_)
+        inner = model.estimator_
+        self._probability = getattr(inner, "predict_proba", getattr(inner, "implied_proba", None))
         self.has_probabilities = self._probability is not None
 
     def __iter__(self) -> Iterator[Answers]:
@@ -183,9 +184,8 @@ class FilePrediction:
             raise TableError(f"{where}: {reason}") from None
         best = scores if scores.ndim == 1 else scores.max(axis=1)
         _refuse_scores(best, chances, table, f"{self.path}, row ", numbers)
-        chance = (
-            chances[np.arange(len(labels)), _codes(model.classes_, labels)] if len(chances) else []
-        )
+        codes = np.searchsorted(model.classes_, labels)
+        chance = chances[np.arange(len(labels)), codes] if len(chances) else []
         return labels.tolist(), best.tolist(), list(map(float, chance)), refused.tolist()
 
 
@@ -221,17 +221,3 @@ def _refuse_scores(
             f"{where}{numbers[row]}: the score is not a finite number; the row's largest value "
             f"is {largest[0]:g} in {largest[1]!r}"
         )
-
-
-def _codes(classes: Any, labels: NDArray[Any]) -> NDArray[np.intp]:
-    position = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
-    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
-
-
-def _probability_of(estimator: Any) -> Any:
-    """The method that gives class probabilities, if there is one."""
-    for name in ("predict_proba", "implied_proba"):
-        method = getattr(estimator, name, None)
-        if method is not None:
-            return method
-    return None

@@ -11,16 +11,20 @@ import numpy as np
 from buttress._files import is_device
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables._parquet import give_back, iter_parquet, parquet_names
-from buttress.tables._parquet import open_parquet as open_parquet
 from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
 from buttress.tables.other_files import other_kind
+from buttress.tables.parquet import give_back, iter_parquet, parquet_names
 from buttress.tables.table import Table, TableError
 
 _PARQUET = (".parquet", ".pq")
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
+# What reads the names and the blocks of a file, by its suffix; all others are CSV.
+_FORMS = {
+    **dict.fromkeys(_PARQUET, (parquet_names, iter_parquet)),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), (jsonl_names, iter_jsonl)),
+    **dict.fromkeys(LIBSVM, (libsvm_names, iter_libsvm)),
+}
 
 
 def read_table(
@@ -136,14 +140,8 @@ def iter_table(
         tuple(keep),
         frozenset(skip),
     )
-    suffix = suffix_of(source)
-    if suffix in _PARQUET:
-        return iter_parquet(source, block_rows, kinds)
-    if suffix in _JSON_LINES:
-        return iter_jsonl(source, block_rows, kinds)
-    if suffix in LIBSVM:
-        return iter_libsvm(source, block_rows, kinds)
-    return iter_csv(source, block_rows, kinds)
+    _, blocks_of = _FORMS.get(suffix_of(source), (None, iter_csv))
+    return blocks_of(source, block_rows, kinds)
 
 
 def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[str]:
@@ -163,12 +161,8 @@ def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[st
     ['age', 'city']
     """
     source = _checked(path, decimal)
-    suffix = suffix_of(source)
-    if suffix in _PARQUET:
-        return parquet_names(source)
-    if suffix in LIBSVM:
-        return libsvm_names(source)
-    return jsonl_names(source) if suffix in _JSON_LINES else csv_names(source, decimal)
+    names_of, _ = _FORMS.get(suffix_of(source), (None, iter_csv))
+    return csv_names(source, decimal) if names_of is None else names_of(source)
 
 
 def _checked(path: str | os.PathLike[str], decimal: str) -> Path:

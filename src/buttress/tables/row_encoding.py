@@ -21,6 +21,20 @@ def assemble(empty: TableClassifier, encoder: TableEncoder, estimator: Any) -> T
     return empty
 
 
+def as_table_classifier(model: Any) -> TableClassifier:
+    """Any fitted classifier of numbers as a model of tables; a model of tables as it is.
+
+    Columns have the names that the classifier was fitted with; x0, x1, ... when it knows none.
+    """
+    if isinstance(model, TableClassifier):
+        return model
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{i}" for i in range(model.n_features_in_)]
+    encoder = TableEncoder(standardize=False).fit({str(name): [0.0] for name in names})
+    return assemble(TableClassifier(model, standardize=False), encoder, model)
+
+
 def encoded_width(table: Table) -> int:
     """Features that the encoder makes of a table: one per number, one per category.
 

@@ -201,8 +201,13 @@ def as_column(values: Any) -> NDArray[Any]:
         return np.array(
             [np.nan if g else float(e) for g, e in zip(gone, entries, strict=True)], dtype=float
         )
-    column = np.empty(len(entries), dtype=object)
-    column[:] = [None if g else text_of(e) for g, e in zip(gone, entries, strict=True)]
+    return objects([None if g else text_of(e) for g, e in zip(gone, entries, strict=True)])
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """A column of Python objects, whatever they are."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
     return column
 
 
@@ -218,18 +223,14 @@ def dates_as_text(values: NDArray[Any]) -> NDArray[Any]:
     days = values.astype("datetime64[D]")
     whole = bool((days[~gone] == values[~gone]).all())
     written = np.datetime_as_string(days if whole else values.astype("datetime64[us]"))
-    column = np.empty(len(values), dtype=object)
-    column[:] = [None if g else str(text) for g, text in zip(gone, written, strict=True)]
-    return column
+    return objects([None if g else str(text) for g, text in zip(gone, written, strict=True)])
 
 
 def as_text(values: NDArray[Any]) -> NDArray[Any]:
     """A column as text, whole numbers without a decimal point."""
     if not is_number(values):
         return values
-    column = np.empty(len(values), dtype=object)
-    column[:] = [None if value != value else text_of(value) for value in values.tolist()]
-    return column
+    return objects([None if value != value else text_of(value) for value in values.tolist()])
 
 
 def text_of(value: Any) -> str:

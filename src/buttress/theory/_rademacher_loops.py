@@ -61,7 +61,7 @@ class Kept(NamedTuple):
 
 
 @compiled()
-def _read_pattern(y: Array, sigma: Array, gamma: float, u: Array, pattern: BoolArray) -> float:
+def _read_pattern(sigma: Array, gamma: float, u: Array, pattern: BoolArray) -> float:
     """Set the pattern at the margins `u`; return the tolerance that counts as a kink."""
     largest = 1.0
     for i in range(len(u)):
@@ -166,7 +166,7 @@ def climb(
         J = R - beta * W
         if path is not None:
             path.append(J)
-        kink = _read_pattern(y, sigma, gamma, u, new)
+        kink = _read_pattern(sigma, gamma, u, new)
         risen = before + 1e-13 * max(1.0, abs(J)) < J
         if not risen:
             return J, W, R, gap, step + 1

@@ -10,11 +10,10 @@ from buttress._arrays import Array
 from buttress.losses import EllipsoidError, Exponential, TruncatedQuadratic
 
 # (function of m, supremum of the exponents): Example 7 of the paper
-_POWER, _LOGARITHM = "power", "logarithm"
-_RADIUS_GROWTH = {
-    "ellipsoid": (_POWER, 0.25),
-    "truncated_quadratic": (_POWER, 0.25),
-    "exponential": (_LOGARITHM, 1.0),
+_RADIUS_GROWTH: dict[str, tuple[Any, float]] = {
+    "ellipsoid": (np.asarray, 0.25),
+    "truncated_quadratic": (np.asarray, 0.25),
+    "exponential": (np.log, 1.0),
 }
 _LOSS_NAMES = {
     EllipsoidError: "ellipsoid",
@@ -70,7 +69,7 @@ def radius_schedule(
             f"{', '.join(map(repr, _RADIUS_GROWTH))} or such a loss object. Losses of bounded "
             "slope do not meet the theorem's assumptions."
         )
-    kind, limit = _RADIUS_GROWTH[str(name)]
+    growth, limit = _RADIUS_GROWTH[str(name)]
     a = 0.8 * limit if exponent is None else float(exponent)
     if not 0.0 < a < limit:
         raise ValueError(
@@ -81,6 +80,5 @@ def radius_schedule(
     size: Array = np.asarray(m, dtype=np.float64)
     if not (size >= 2).all():
         raise ValueError(f"m={m!r} is out of range: expected sample sizes of at least 2.")
-    base = np.log(size) if kind == _LOGARITHM else size
-    radius = scale * base**a
+    radius = scale * growth(size) ** a
     return float(radius) if radius.ndim == 0 else radius

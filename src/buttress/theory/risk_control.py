@@ -296,10 +296,14 @@ def certify_risk(
         level = share * (1.0 - confidence) + (level if passed else 0.0)
         reached, passed = _test_in_order(rows, thresholds, target, level)
         best = best if reached is None else (reached, level)
+    threshold, missing, guess = math.inf, None, None
     if best is None:
-        return _nothing_promised(rows, plan, target, confidence, method)
-    threshold, level = best
-    kept = rows.answered(threshold)
+        starts = [(rows.answered(t), level) for t, level in _starts(plan, 1.0 - confidence)]
+        kept, level = min(starts, key=lambda start: rows.bound(*start))
+        missing, guess = _missing(rows, kept, target, level), _guess(rows, plan, target)
+    else:
+        threshold, level = best
+        kept = rows.answered(threshold)
     return RiskCertificate(
         target=target,
         confidence=confidence,
@@ -309,6 +313,8 @@ def certify_risk(
         bound=rows.bound(kept, level),
         n_rows=len(rows.wrong),
         method=method,
+        rows_missing=missing,
+        uncertified_threshold=guess,
     )
 
 
@@ -332,26 +338,6 @@ def _starts(plan: ThresholdPlan, delta: float) -> Iterator[tuple[float, float]]:
         if len(thresholds):
             yield float(thresholds[0]), waiting
             waiting = 0.0
-
-
-def _nothing_promised(
-    rows: CalibrationRows, plan: ThresholdPlan, target: float, confidence: float, method: str
-) -> RiskCertificate:
-    starts = [(rows.answered(t), level) for t, level in _starts(plan, 1.0 - confidence)]
-    bound, nearest = min((rows.bound(*start), k) for k, start in enumerate(starts))
-    kept, level = starts[nearest]
-    return RiskCertificate(
-        target=target,
-        confidence=confidence,
-        threshold=math.inf,
-        n=int(kept.sum()),
-        errors=int(rows.wrong[kept].sum()),
-        bound=bound,
-        n_rows=len(rows.wrong),
-        method=method,
-        rows_missing=_missing(rows, kept, target, level),
-        uncertified_threshold=_guess(rows, plan, target),
-    )
 
 
 def _guess(rows: CalibrationRows, plan: ThresholdPlan, target: float) -> float | None:

@@ -72,11 +72,8 @@ class RevisedLoss:
     """
 
     on_weights: Callable[[float], float]
-
-    @property
-    def slope_bound(self) -> float:
-        """The supremum of the derivative."""
-        return float(np.inf)
+    # The supremum of the derivative.
+    slope_bound = np.inf
 
     def conjugate(self, s: Array) -> Array:
         """``lbar*``, infinite for negative arguments."""

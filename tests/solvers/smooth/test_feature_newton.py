@@ -11,6 +11,7 @@ from buttress.solvers.smooth import _feature_hessian, _feature_space, _wide_spac
 from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
 from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
+from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import solve_problems
 
 LAMBDAS = 10.0 ** np.linspace(0, -6, 30)
@@ -241,7 +242,8 @@ def test_scores_are_those_of_the_coefficients(n):
     omega = np.zeros((2, n))
     omega[0, ::2], omega[1] = 2.0 / n, 1.0 / n
     paths = solve_problems(
-        geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick(), method="newton"
+        Problems.at(geometry, np.tile(y, (2, 1)), omega, LAMBDAS, LeakyHockeyStick()),
+        method="newton",
     )
     expected = (np.stack(paths.coefs) @ geometry.back.T) @ (X - X.mean(axis=0)).T
     np.testing.assert_allclose(paths.scores, expected, atol=1e-10)
@@ -277,7 +279,9 @@ def test_correlated_features_converge_at_every_penalty():
         for penalties in (30, 100):
             alphas = 10.0 ** np.linspace(0, -7, penalties)
             loss = LeakyHockeyStick(r)
-            paths = solve_problems(geometry, y[None], omega, alphas, loss, tol=1e-6, max_iter=1000)
+            paths = solve_problems(
+                Problems.at(geometry, y[None], omega, alphas, loss, tol=1e-6, max_iter=1000)
+            )
             assert paths.converged.all()
 
 
@@ -331,12 +335,9 @@ def test_a_path_that_is_cut_for_two_threads_is_the_same(kind):
     penalties, done = 10.0 ** np.linspace(0, -7, 100), []
     whole, cut = (
         solve_problems(
-            geometry,
-            np.tile(y, (3, 1)),
-            omega,
-            penalties,
-            LeakyHockeyStick(),
-            tol=1e-11,
+            Problems.at(
+                geometry, np.tile(y, (3, 1)), omega, penalties, LeakyHockeyStick(), tol=1e-11
+            ),
             method="newton",
             n_threads=threads,
             advance=done.append,

@@ -175,6 +175,7 @@ class AbstainingMixin(RejectMixin):
 
     d: float | None  # type: ignore[assignment]
     _band: BandTracker | None
+    _one_band = True
     _refused: BoolArray
 
     def _check_parameters(self, *, continuing: bool = False) -> None:
@@ -246,10 +247,6 @@ class AbstainingMixin(RejectMixin):
         if self._band is None:
             return float(self.progressive_error_)  # type: ignore[attr-defined]
         return self._band.n_wrong / self._band.n_judged if self._band.n_judged else 0.0
-
-    def _rejected(self, scores: Array) -> BoolArray:
-        width = self.thresholds_[1]
-        return np.asarray(half_gap(scores) <= width) if width > 0 else np.zeros(len(scores), bool)
 
     def _state(self) -> dict[str, Any]:
         state: dict[str, Any] = super()._state()  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,12 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
     block_size: int
     window: int
     drift: Any
+    _rule: Callable[[], Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         describe_kernel_input(tags, self.kernel)
         return tags
-
-    def _rule(self) -> Any:
-        raise AssertionError(f"{type(self).__name__} does not define _rule")
 
     def _order(self, n_rows: int) -> IntArray | None:
         """The order in which `fit` takes the rows; None is the given one."""

@@ -11,6 +11,7 @@ import io
 import json
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,11 @@ def _parse(body: bytes) -> Any:
     length = int.from_bytes(buffer.read(8), "little")
     if length > len(body):
         raise ValueError("the header is longer than the file")
-    header = json.loads(buffer.read(length))
+    header = buffer.read(length)
     arrays = []
     while buffer.tell() < len(body):
         arrays.append(read_bounded(buffer, len(body) - buffer.tell()))
-    return _with_arrays(header, arrays)
+    return json.loads(header, object_hook=partial(_with_arrays, arrays))
 
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
@@ -144,13 +145,9 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def _with_arrays(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    if isinstance(value, dict):
-        if "__array__" in value:
-            return arrays[value["__array__"]]
-        if "__objects__" in value:
-            return np.array(value["__objects__"], dtype=object)
-        return {key: _with_arrays(item, arrays) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_arrays(item, arrays) for item in value]
+def _with_arrays(arrays: list[NDArray[Any]], value: dict[str, Any]) -> Any:
+    if "__array__" in value:
+        return arrays[value["__array__"]]
+    if "__objects__" in value:
+        return np.array(value["__objects__"], dtype=object)
     return value

@@ -71,12 +71,7 @@ class History:
         return record
 
     def state(self) -> dict[str, Any]:
-        return {
-            "width": self.width,
-            "counts": self.counts,
-            "vectors": self.vectors,
-            "n_seen": self.n_seen,
-        }
+        return dict(vars(self))
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> History:
@@ -108,7 +103,7 @@ class Window:
         return float(self.flags[:known].mean()) if known else 0.0
 
     def state(self) -> dict[str, Any]:
-        return {"flags": self.flags, "n": self.n}
+        return dict(vars(self))
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Window:

@@ -2,7 +2,7 @@
 
 `crossfit` gives held-out scores of any classifier, `fitting` fits the curves of the labels to
 them, `belief` weighs what the labels can mean, `label_noise` and `suspects` are the results. Two
-witnesses are of this package: `kernel_witness` and `forest_witness`. Others import from the
-modules without an underscore; `_curves`, `_posterior` and `_averaging` are the mathematics,
-private to this room.
+witnesses are of this package: `kernel_witness` and `forest_witness`, on the base in `_witness`.
+Others import from the modules without an underscore; `_curves`, `_posterior` and `_averaging` are
+the mathematics, private to this room.
 """

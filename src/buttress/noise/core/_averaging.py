@@ -66,8 +66,8 @@ def _spread(n: int, count: int) -> IntArray:
 def _cumulated(posterior: Posterior, axis: Array) -> Array:
     """Share of the posterior of every rate up to the points of another axis."""
     rows = []
-    for own, mass in zip(posterior.rate_axis, posterior.rate_mass, strict=True):
-        edges = np.concatenate([own[:1], 0.5 * (own[1:] + own[:-1]), own[-1:]])
+    for points, mass in zip(posterior.rate_axis, posterior.rate_mass, strict=True):
+        edges = np.concatenate([points[:1], 0.5 * (points[1:] + points[:-1]), points[-1:]])
         below = np.concatenate([[0.0], np.cumsum(mass)]) / mass.sum()
         # mass on the very first point is there, not spread below it
         rows.append(np.interp(axis, edges, below, left=0.0, right=1.0))

@@ -116,11 +116,11 @@ def maximise(design: Design, transition: Array, start: Array) -> Curves:
     start = np.broadcast_to(start, (m, p))
     step = max(1, _BATCH_ENTRIES // (n * (others * p + 2)))
 
-    def part(a: int) -> tuple[Array, Array, Array]:
+    def batch(a: int) -> tuple[Array, Array, Array]:
         return _newton(design, transition[a : a + step], start[a : a + step])
 
-    parts = in_threads(part, range(0, m, step), workers())
-    return Curves(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+    fits = in_threads(batch, range(0, m, step), workers())
+    return Curves(*(np.concatenate(values) for values in zip(*fits, strict=True)))
 
 
 def objective(design: Design, transition: Array, theta: Array) -> Array:
@@ -191,8 +191,8 @@ def _derivatives(design: Design, transition: Array, theta: Array) -> tuple[Array
     gradient = change @ flat - theta @ design.precision
     # covariance of F under the curve minus that under the posterior: E FF' - E F E F'
     hessian = -(change @ outer).reshape(-1, p, p)
-    for part, sign in ((prior_share, -1.0), (share, 1.0)):
-        mean = np.einsum("mnk,nkp->mnp", part, F, optimize=True)
+    for weights, sign in ((prior_share, -1.0), (share, 1.0)):
+        mean = np.einsum("mnk,nkp->mnp", weights, F, optimize=True)
         hessian += sign * np.swapaxes(mean * weight[:, None], 1, 2) @ mean
     return gradient, hessian + design.precision
 

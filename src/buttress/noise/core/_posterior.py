@@ -95,22 +95,11 @@ def per_class_transition(rates: Array) -> Array:
 
 def uniform_posterior(design: Design, prior: Prior, random: np.random.Generator) -> Posterior:
     """The posterior when all classes share one rate."""
-    k = design.features.shape[1] + 1
 
     def transition(rates: Array) -> Array:
-        return uniform_transition(rates[:, 0], k)
+        return uniform_transition(rates[:, 0], design.features.shape[1] + 1)
 
-    grid = _grid_posterior(design, transition, 1, _POINTS, prior)
-    rates, coefficients, mass = _sampled(design, grid, transition, random)
-    return Posterior(
-        transition=transition(rates),
-        coefficients=coefficients,
-        log_evidence=grid.log_evidence,
-        mode_transition=uniform_transition(grid.axes[0][[grid.best]], k)[0],
-        mode_coefficients=grid.curves.coefficients[grid.best],
-        rate_axis=np.repeat(np.array(grid.axes), k, axis=0),
-        rate_mass=np.repeat(mass[None], k, axis=0),
-    )
+    return _rates_posterior(design, transition, 1, _POINTS, prior, random)
 
 
 def two_rate_evidence(design: Design, prior: Prior) -> float:
@@ -120,19 +109,35 @@ def two_rate_evidence(design: Design, prior: Prior) -> float:
 
 def two_rate_posterior(design: Design, prior: Prior, random: np.random.Generator) -> Posterior:
     """The posterior with two classes whose rates may differ."""
-    grid = _grid_posterior(design, per_class_transition, 2, _POINTS_PER_SIDE, prior)
-    rates, coefficients, mass = _sampled(design, grid, per_class_transition, random)
-    table = mass.reshape(len(grid.axes[0]), -1)
-    first, second = np.unravel_index(grid.best, table.shape)
-    mode = np.array([[grid.axes[0][first], grid.axes[1][second]]])
+    return _rates_posterior(design, per_class_transition, 2, _POINTS_PER_SIDE, prior, random)
+
+
+def _rates_posterior(
+    design: Design,
+    transition: Transition,
+    n_rates: int,
+    n_points: int,
+    prior: Prior,
+    random: np.random.Generator,
+) -> Posterior:
+    """The posterior of one rate that all classes share, or of one for each."""
+    grid = _grid_posterior(design, transition, n_rates, n_points, prior)
+    rates, coefficients, mass = _sampled(design, grid, transition, random)
+    sides = [len(axis) for axis in grid.axes]
+    best = np.unravel_index(grid.best, sides)
+    mode = np.array([[axis[i] for axis, i in zip(grid.axes, best, strict=True)]])
+    every = range(n_rates)
+    shares = [mass.reshape(sides).sum(axis=tuple(j for j in every if j != k)) for k in every]
+    # one rate stands for all classes
+    copies = (design.features.shape[1] + 1) // n_rates
     return Posterior(
-        transition=per_class_transition(rates),
+        transition=transition(rates),
         coefficients=coefficients,
         log_evidence=grid.log_evidence,
-        mode_transition=per_class_transition(mode)[0],
+        mode_transition=transition(mode)[0],
         mode_coefficients=grid.curves.coefficients[grid.best],
-        rate_axis=np.array(grid.axes),
-        rate_mass=np.array([table.sum(axis=1), table.sum(axis=0)]),
+        rate_axis=np.repeat(np.array(grid.axes), copies, axis=0),
+        rate_mass=np.repeat(np.array(shares), copies, axis=0),
     )
 
 
@@ -240,9 +245,9 @@ def _narrowed(axes: list[Array], log_mass: Array, n_points: int) -> list[Array]:
     counts = log_mass.reshape([len(axis) for axis in axes]) > -_NEGLIGIBLE
     narrowed: list[Array] = []
     for k, axis in enumerate(axes):
-        other = tuple(i for i in range(len(axes)) if i != k)
-        places = np.flatnonzero(counts.any(axis=other))
-        low, high = max(places[0] - 1, 0), min(places[-1] + 1, len(axis) - 1)
+        across = tuple(i for i in range(len(axes)) if i != k)
+        counted = np.flatnonzero(counts.any(axis=across))
+        low, high = max(counted[0] - 1, 0), min(counted[-1] + 1, len(axis) - 1)
         narrowed.append(np.linspace(axis[low], axis[high], n_points))
     return narrowed
 
@@ -319,16 +324,16 @@ def _in_blocks(design: Design, matrices: Array, coefficients: Array) -> Array:
 
 def systematic(mass: Array, count: int, random: np.random.Generator) -> IntArray:
     """Points by systematic sampling: the least scatter for their number."""
-    places = (np.arange(count) + random.random()) / count
-    return np.asarray(np.minimum(np.searchsorted(np.cumsum(mass), places), len(mass) - 1))
+    levels = (np.arange(count) + random.random()) / count
+    return np.asarray(np.minimum(np.searchsorted(np.cumsum(mass), levels), len(mass) - 1))
 
 
 def _jitter(axes: list[Array], draws: IntArray, random: np.random.Generator) -> Array:
     """Rates of the draws, spread over their cell of the grid."""
     sides = [len(axis) for axis in axes]
     rates = []
-    places: tuple[IntArray, ...] = np.unravel_index(draws, sides)
-    for axis, index in zip(axes, places, strict=True):
+    cells: tuple[IntArray, ...] = np.unravel_index(draws, sides)
+    for axis, index in zip(axes, cells, strict=True):
         low = axis[np.maximum(index - 1, 0)]
         high = axis[np.minimum(index + 1, len(axis) - 1)]
         centre = axis[index]

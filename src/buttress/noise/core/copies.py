@@ -34,14 +34,14 @@ class DistinctRows:
         Which of them stands for every row; -1 for rows of weight zero.
     weight : array of shape (m,)
         Summed weights.
-    place : array of shape (m,)
+    point : array of shape (m,)
         Rows with equal features have the same number.
     """
 
     rows: IntArray
     source: IntArray
     weight: Array
-    place: IntArray
+    point: IntArray
 
 
 def distinct_rows(X: Any, codes: IntArray, weight: Array, merge: bool = True) -> DistinctRows:
@@ -53,7 +53,7 @@ def distinct_rows(X: Any, codes: IntArray, weight: Array, merge: bool = True) ->
     >>> found = distinct_rows(X, np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 1.0, 0.0]))
     >>> found.rows.tolist(), found.source.tolist(), found.weight.tolist()
     ([0, 1], [0, 1, 0, -1], [2.0, 2.0])
-    >>> distinct_rows(X[:3], np.array([0, 1, 1]), np.ones(3)).place.tolist()
+    >>> distinct_rows(X[:3], np.array([0, 1, 1]), np.ones(3)).point.tolist()
     [0, 0, 1]
     """
     used = np.flatnonzero(weight)
@@ -69,8 +69,8 @@ def distinct_rows(X: Any, codes: IntArray, weight: Array, merge: bool = True) ->
     np.add.at(total, inverse.ravel(), weight[used])
     rows = used[first]
     points = _keys(X[rows], np.zeros(len(rows), dtype=np.intp))
-    place = np.unique(points, axis=0, return_inverse=True)[1].ravel()
-    return DistinctRows(rows, source, total, place)
+    point = np.unique(points, axis=0, return_inverse=True)[1].ravel()
+    return DistinctRows(rows, source, total, point)
 
 
 def differ_like_records(kept: DistinctRows, codes: IntArray) -> bool:
@@ -99,8 +99,8 @@ def differ_like_records(kept: DistinctRows, codes: IntArray) -> bool:
     weight = kept.weight
     if not np.array_equal(weight, np.round(weight)) or weight.sum() > _MOST_RECORDS:
         return False
-    counts = np.zeros((int(kept.place.max()) + 1, int(codes.max()) + 1))
-    counts[kept.place, codes] = weight
+    counts = np.zeros((int(kept.point.max()) + 1, int(codes.max()) + 1))
+    counts[kept.point, codes] = weight
     counts = counts[counts.sum(axis=1) > 1]
     total = counts.sum(axis=1)
     if total.sum() < _FEWEST_AT_PLACES:
@@ -110,7 +110,7 @@ def differ_like_records(kept: DistinctRows, codes: IntArray) -> bool:
     return bool(apart.sum() >= 0.5 * total.sum() * (1.0 - np.sum(shares**2)) > 0.0)
 
 
-def shared_places(place: IntArray) -> list[IntArray]:
+def shared_places(points: IntArray) -> list[IntArray]:
     """Rows that share their place with others, places of one size together: (places, size).
 
     Examples
@@ -118,8 +118,8 @@ def shared_places(place: IntArray) -> list[IntArray]:
     >>> [group.tolist() for group in shared_places(np.array([0, 1, 2, 1, 0]))]
     [[[0, 4], [1, 3]]]
     """
-    order = np.argsort(place, kind="stable")
-    counts = np.unique(place, return_counts=True)[1]
+    order = np.argsort(points, kind="stable")
+    counts = np.unique(points, return_counts=True)[1]
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     return [
         order[starts[counts == size][:, None] + np.arange(size)]
@@ -133,12 +133,12 @@ def _keys(X: Any, codes: IntArray) -> Any:
         return np.column_stack([X, codes.astype(float)])
     rows = X.tocsr().sorted_indices()
     rows.eliminate_zeros()
-    parts = zip(rows.indptr[:-1], rows.indptr[1:], codes.tolist(), strict=True)
+    spans = zip(rows.indptr[:-1], rows.indptr[1:], codes.tolist(), strict=True)
     names = [
         bytes(f"{code:06d}", "ascii")
         + rows.indices[a:b].astype(">i8").tobytes()
         + rows.data[a:b].tobytes()
-        for a, b, code in parts
+        for a, b, code in spans
     ]
     # text of one length: NumPy's byte strings drop zeros at the end
     return np.unique(np.array([name.hex() for name in names]), return_inverse=True)[1]

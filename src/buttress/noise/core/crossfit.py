@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     check_cv,
 )
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
@@ -88,6 +89,42 @@ def check_repeats(n_repeats: Any) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class PartFits:
+    """Rows of which copies of a classifier are fitted to some and asked about others.
+
+    Attributes
+    ----------
+    estimator : classifier
+    X, y : array-like
+        All rows; a Gram matrix is cut on both axes.
+    params : mapping
+        Further arguments of `fit`; what has an entry per row is cut as the rows are.
+    """
+
+    estimator: Any
+    X: Any
+    y: NDArray[Any]
+    params: Mapping[str, Any]
+
+    def taken(self, rows: Any, train: Any = None) -> Any:
+        """Some of the rows, as a model fitted to the rows `train` takes them."""
+        return _safe_split(self.estimator, self.X, self.y, rows, train)[0]
+
+    def given(self, rows: Any) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+        """What `fit` is given for some of the rows."""
+        params = {
+            name: _safe_indexing(value, rows) if np.shape(value)[:1] == (len(self.y),) else value
+            for name, value in self.params.items()
+        }
+        return self.taken(rows), self.y[rows], params
+
+    def fitted(self, rows: Any) -> Any:
+        """A copy of the classifier that has seen these rows alone."""
+        X, y, params = self.given(rows)
+        return clone(self.estimator).fit(X, y, **params)
+
+
 def held_out_scores(
     estimator: Any,
     X: Any,
@@ -107,14 +144,10 @@ def held_out_scores(
         When a row is never held out, or when the estimator has no scores.
     """
     classes = np.unique(y)
-    weights = fit_weights(estimator, sample_weight)
+    rows = PartFits(estimator, X, y, weight_params(estimator, sample_weight))
 
     def one(train: Any, test: Any) -> Array:
-        model = clone(estimator)
-        rows, labels = _safe_split(estimator, X, y, train)
-        options = {} if weights is None else {"sample_weight": weights[train]}
-        model.fit(rows, labels, **options)
-        return model_scores(model, _safe_split(estimator, X, y, test, train)[0], classes)
+        return model_scores(rows.fitted(train), rows.taken(test, train), classes)
 
     columns = 1 if len(classes) == 2 else len(classes)
     total, seen = np.zeros((len(y), columns)), np.zeros(len(y))
@@ -160,10 +193,10 @@ def model_scores(model: Any, X: Any, classes: NDArray[Any]) -> Array:
     )
 
 
-def fit_weights(estimator: Any, sample_weight: Any) -> Array | None:
-    """The weights as an array; an error when the estimator cannot use them."""
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Array]:
+    """The weights as an argument of `fit`; an error when the estimator cannot use them."""
     if sample_weight is None:
-        return None
+        return {}
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if last is not estimator:
         raise ValueError(
@@ -174,12 +207,7 @@ def fit_weights(estimator: Any, sample_weight: Any) -> Array | None:
         raise ValueError(
             f"sample_weight was given, but {type(estimator).__name__} takes no weights."
         )
-    return np.asarray(sample_weight, dtype=np.float64)
-
-
-def is_pairwise(estimator: Any) -> bool:
-    """Whether the estimator takes a square matrix of similarities."""
-    return bool(get_tags(estimator).input_tags.pairwise)
+    return {"sample_weight": np.asarray(sample_weight, dtype=np.float64)}
 
 
 def rows_of(X: Any, index: Any) -> Any:
@@ -207,8 +235,7 @@ def moved_folds(folds: Folds, source: IntArray) -> Folds:
     """Folds of all rows as folds of those that are left; `source` is where every row went."""
     moved = []
     for train, test in folds:
-        parts = (source[train], source[test])
-        moved.append(tuple(part[part >= 0] for part in parts))
+        moved.append(tuple(rows[rows >= 0] for rows in (source[train], source[test])))
     return [(train, test) for train, test in moved if len(test)]
 
 
@@ -219,14 +246,6 @@ def kept_folds(cv: Any, used: IntArray, n_rows: int) -> Any:
     source = np.full(n_rows, -1)
     source[used] = np.arange(len(used))
     return moved_folds(list(cv), source)
-
-
-def score_spread(held: Array, weight: Array) -> Array:
-    """Weighted standard deviation of every candidate's scores, axes (candidate, row, column)."""
-    share = weight / (weight.sum() * held.shape[2])
-    mean = np.einsum("cnk,n->c", held, share)
-    square = np.einsum("cnk,n->c", (held - mean[:, None, None]) ** 2, share)
-    return np.asarray(np.maximum(np.sqrt(square), 1e-12))
 
 
 def joined(tables: Sequence[Array]) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -54,22 +53,6 @@ class Estimate(float):
     def interval(self) -> tuple[float, float]:
         """The two ends."""
         return self.low, self.high
-
-
-def check_share(name: str, value: Any) -> float:
-    """Return `value` as a float when it lies strictly between 0 and 1, else raise.
-
-    Examples
-    --------
-    >>> check_share("fdr", 1.0)
-    Traceback (most recent call last):
-    ...
-    ValueError: fdr=1.0 is out of range: expected a number in (0, 1).
-    """
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name}={value!r} is out of range: expected a number in (0, 1).")
-    return float(value)
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:

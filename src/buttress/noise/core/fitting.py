@@ -30,6 +30,7 @@ from buttress.noise.core._posterior import (
     two_rate_posterior,
     uniform_posterior,
 )
+from buttress.noise.core._witness import favoured
 from buttress.noise.core.estimate import check_weight, encode
 from buttress.noise.core.label_noise import (
     ROW_SHARE,
@@ -298,8 +299,7 @@ def _warn(noise: LabelNoise, posterior: Posterior, table: Array, codes: IntArray
             LabelNoiseWarning,
             stacklevel=4,
         )
-    favoured = (table[:, :, 0] > 0).astype(int) if table.shape[2] == 1 else table.argmax(axis=2)
-    if (favoured == codes[:, None]).all(axis=0).any():
+    if (favoured(table) == codes[:, None]).all(axis=0).any():
         warnings.warn(
             "The scores agree with every label and the rates are zero. Either no label is wrong, "
             "or the scores come from models that were trained on these rows: use held-out ones.",

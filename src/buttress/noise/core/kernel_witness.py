@@ -11,28 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from buttress._arrays import Array, BoolArray, IntArray
-from buttress._frames import validate_data
+from buttress._arrays import Array, IntArray
 from buttress._progress import progress
 from buttress._threads import in_threads, own_threads, workers
-from buttress.noise.core.copies import differ_like_records, distinct_rows, shared_places
-from buttress.noise.core.crossfit import Folds, moved_folds, score_spread
+from buttress.noise.core._witness import BaseWitness, equally_good, score_spread
+from buttress.noise.core.copies import DistinctRows, differ_like_records, shared_places
+from buttress.noise.core.crossfit import Folds
 
 # Widths, as factors of 1 / (number of features x variance), and penalties. Chosen on the six
 # development sets of benchmarks/noise.py; the average over good candidates makes a finer grid idle.
 _FACTORS = (1.0 / 16.0, 0.25, 1.0, 4.0)
 _PENALTIES = 10.0 ** np.arange(-2.0, 3.1, 0.5)
-# Candidates within so many standard errors of the best accuracy are averaged.
-_AS_GOOD = 1.0
 # Beyond so many rows, that many landmarks stand for the kernel.
 _MOST_ROWS, _LANDMARKS = 4000, 1000
 # Eigenvalues below this share of the largest are rounding.
@@ -70,7 +64,7 @@ class LeftOut:
     shared: Sequence[IntArray]
 
 
-class KernelWitness(ClassifierMixin, BaseEstimator):
+class KernelWitness(BaseWitness):
     """Average of regularised least-squares kernel machines that are about equally good.
 
     Parameters
@@ -118,81 +112,22 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelWitness:
-        """Choose and fit the machines.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self.fit_held_out(X, y, sample_weight=sample_weight)
-        return self
-
-    def fit_held_out(
-        self, X: Any, y: Any, *, sample_weight: Any = None, folds: Folds | None = None
+    def _fit_distinct(
+        self, rows: Any, codes: IntArray, kept: DistinctRows, folds: Folds | None
     ) -> Array:
-        """Fit, and return scores of every row by machines that were not trained on it.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-        folds : list of index pairs, optional
-            Which rows are held out together; without, every row alone.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            One column for two classes, else one per class.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"KernelWitness needs two classes, got one class: {self.classes_}.")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        kept = distinct_rows(X, codes, weight, merge=folds is None)
-        if len(np.unique(codes[kept.rows])) < 2:
-            raise ValueError("KernelWitness needs rows of two classes, got one class.")
-        rows, codes = X[kept.rows], codes[kept.rows]
         targets = _targets(codes, len(self.classes_))
-        self.scaler_ = StandardScaler(with_mean=not sparse.issparse(X))
+        self.scaler_ = StandardScaler(with_mean=not sparse.issparse(rows))
         scaled = self.scaler_.fit_transform(rows, sample_weight=kept.weight)
         self.centers_ = self._chosen_centers(scaled)
-        if folds is not None:
-            folds = moved_folds(folds, kept.source)
         out = LeftOut(folds, np.ones(len(codes)), [])
         if folds is None and differ_like_records(kept, codes):
             out = LeftOut(None, 1.0 / kept.weight, [])
         elif folds is None:
-            out = replace(out, shared=shared_places(kept.place))
+            out = replace(out, shared=shared_places(kept.point))
         held, fitted = self._candidates(scaled, targets, kept.weight, out)
-        scores = self._average(held, fitted, codes, kept.weight)
-        whole = scores[kept.source]
-        absent = np.flatnonzero(kept.source < 0)
-        if len(absent):
-            whole[absent] = self.decision_function(X[absent]).reshape(len(absent), -1)
-        return np.asarray(whole)
+        return self._average(held, fitted, codes, kept.weight)
 
-    def decision_function(self, X: Any) -> Array:
-        """Signed scores, one column per class when there are more than two.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    def _scores(self, X: Any) -> Array:
         rows = self.scaler_.transform(X)
         scores = np.tile(self.offset_, (X.shape[0], 1))
         step = max(1, _BLOCK_ENTRIES // len(self.duals_[0]))
@@ -200,27 +135,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
             block = rows[start : start + step]
             for gamma, dual in zip(self.gammas_, self.duals_, strict=True):
                 scores[start : start + step] += rbf_kernel(block, self.centers_, gamma=gamma) @ dual
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[index])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        return scores
 
     # -- the candidates --------------------------------------------------------------------
 
@@ -260,9 +175,9 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
 
             # an eigendecomposition gains little from a second BLAS thread, two of them do
             with own_threads():
-                found = in_threads(of_width, _FACTORS, workers())
-        held = [scores for scores_of_width, _ in found for scores in scores_of_width]
-        return np.array(held), [dual for _, duals in found for dual in duals]
+                by_width = in_threads(of_width, _FACTORS, workers())
+        held = [scores for scores_of_width, _ in by_width for scores in scores_of_width]
+        return np.array(held), [dual for _, duals in by_width for dual in duals]
 
     def _width(self, rows: Any, gamma: float, scale: Array) -> _Width:
         """Eigenvectors of the weighted kernel ``k + 1``, exact or by landmarks."""
@@ -273,15 +188,15 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
             values, vectors = values[kept], vectors[:, kept]
             return _Width(gamma, vectors, values, scale[:, None] * vectors)
         # landmarks: phi = k(x, centers) C with C C' the inverse of the centers' own kernel
-        own = rbf_kernel(self.centers_, gamma=gamma) + 1.0
-        values, vectors = np.linalg.eigh(own)
+        inner = rbf_kernel(self.centers_, gamma=gamma) + 1.0
+        values, vectors = np.linalg.eigh(inner)
         kept = values > 1e-10 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
         phi = np.empty((rows.shape[0], root.shape[1]))
         step = max(1, _BLOCK_ENTRIES // len(root))
         for start in range(0, rows.shape[0], step):
-            part = rbf_kernel(rows[start : start + step], self.centers_, gamma=gamma) + 1.0
-            phi[start : start + step] = scale[start : start + step, None] * (part @ root)
+            block = rbf_kernel(rows[start : start + step], self.centers_, gamma=gamma) + 1.0
+            phi[start : start + step] = scale[start : start + step, None] * (block @ root)
         values, vectors = np.linalg.eigh(phi.T @ phi)
         kept = values > _NO_VALUE * values[-1]
         values, vectors = values[kept], vectors[:, kept]
@@ -292,12 +207,7 @@ class KernelWitness(ClassifierMixin, BaseEstimator):
         self, held: Array, fitted: list[tuple[float, Array]], codes: IntArray, weight: Array
     ) -> Array:
         """Keep the good candidates; their mean held-out scores."""
-        right = _favoured(held) == codes
-        share = right @ weight / weight.sum()
-        best = float(share.max())
-        error = np.sqrt(best * (1.0 - best) / weight.sum())
-        good: BoolArray = share >= best - _AS_GOOD * error - 1e-12
-        used = np.flatnonzero(good)
+        used = equally_good(held, codes, weight)
         spread = score_spread(held, weight)
         self.n_candidates_ = len(used)
         gammas = sorted({fitted[i][0] for i in used.tolist()})
@@ -317,12 +227,6 @@ def _targets(codes: IntArray, n_classes: int) -> Array:
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None]
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-
-
-def _favoured(held: Array) -> IntArray:
-    if held.shape[2] == 1:
-        return (held[:, :, 0] > 0).astype(np.intp)
-    return np.asarray(held.argmax(axis=2))
 
 
 def _held_out(
@@ -345,15 +249,15 @@ def _held_out(
             leverage[start : start + step] = basis[start : start + step] ** 2 @ shrink
         leverage = np.minimum(out.share[:, None] * leverage, 1.0 - 1e-10)[:, :, None]
         scores = (fitted - leverage * goal[:, None]) / (1.0 - leverage)
-        for places in out.shared:
-            scores[places] = _without_places(basis, shrink, fitted, goal, places)
+        for groups in out.shared:
+            scores[groups] = _without_places(basis, shrink, fitted, goal, groups)
     else:
         scores, seen = np.zeros_like(fitted), np.zeros(len(basis))
         for _, test in out.folds:
-            part = basis[test]
+            block = basis[test]
             for k in range(n_penalties):
-                hat = (part * shrink[:, k]) @ part.T
-                gap = np.linalg.solve(np.eye(len(part)) - hat, goal[test] - fitted[test, k])
+                hat = (block * shrink[:, k]) @ block.T
+                gap = np.linalg.solve(np.eye(len(block)) - hat, goal[test] - fitted[test, k])
                 scores[test, k] += goal[test] - gap
             seen[test] += 1
         scores /= seen[:, None, None]
@@ -362,17 +266,17 @@ def _held_out(
 
 
 def _without_places(
-    basis: Array, shrink: Array, fitted: Array, goal: Array, places: IntArray
+    basis: Array, shrink: Array, fitted: Array, goal: Array, groups: IntArray
 ) -> Array:
     """Scores (place, row, penalty, column) without any of the rows at a place."""
-    n_places, size = places.shape
+    n_places, size = groups.shape
     scores = np.empty((n_places, size, shrink.shape[1], goal.shape[1]))
     step = max(1, _BLOCK_ENTRIES // (size * len(shrink)))
     for start in range(0, n_places, step):
-        rows = places[start : start + step]
-        part = basis[rows]
+        rows = groups[start : start + step]
+        block = basis[rows]
         for k in range(shrink.shape[1]):
-            hat = (part * shrink[:, k]) @ part.transpose(0, 2, 1)
+            hat = (block * shrink[:, k]) @ block.transpose(0, 2, 1)
             gap = np.linalg.solve((1.0 + 1e-10) * np.eye(size) - hat, goal[rows] - fitted[rows, k])
             scores[start : start + step, :, k] = goal[rows] - gap
     return scores

@@ -99,17 +99,7 @@ class LabelNoise:
         return self._averaged(scores, None)
 
     def true_proba(self, scores: Any, y: Any) -> Array:
-        """P(true class) of rows from their scores and their given labels.
-
-        Parameters
-        ----------
-        scores : array
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """`clean_proba` of rows whose given labels are known too."""
         return self._averaged(scores, encode(y, self.classes))
 
     def clean_proba_draws(self, scores: Any) -> Iterator[Array]:
@@ -119,34 +109,12 @@ class LabelNoise:
             yield self._clean(features, slice(draw, draw + 1))[0]
 
     def wrong_proba(self, scores: Any, y: Any) -> Array:
-        """P(the given label is wrong) of rows.
-
-        Parameters
-        ----------
-        scores : array
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """P(the given label is wrong) of every row, from scores and given labels."""
         codes = encode(y, self.classes)
-        proba = self._averaged(scores, codes)
-        proba[np.arange(len(codes)), codes] = 0.0
-        return np.asarray(np.minimum(proba.sum(axis=1), 1.0))
+        return against_labels(self._averaged(scores, codes), codes)
 
     def suggested(self, scores: Any, y: Any) -> NDArray[Any]:
-        """The most probable true label of rows, given scores and labels.
-
-        Parameters
-        ----------
-        scores : array
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The most probable true label of every row, from scores and given labels."""
         return np.asarray(self.classes[self.true_proba(scores, y).argmax(axis=1)])
 
     def wrong_counts(self, scores: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -158,10 +126,7 @@ class LabelNoise:
         codes = encode(y, self.classes)
         weight = check_weight(sample_weight, len(codes))
         features = self._design_rows(scores)
-        mean, variance = (
-            np.zeros(len(self.coefficient_draws)),
-            np.zeros(len(self.coefficient_draws)),
-        )
+        mean, variance = np.zeros((2, len(self.coefficient_draws)))
         for rows, posterior in self._blocks(features, codes):
             wrong = 1.0 - posterior[:, np.arange(rows.stop - rows.start), codes[rows]]
             mean += wrong @ weight[rows]
@@ -219,6 +184,13 @@ class LabelNoise:
                 f"{len(self.centre)}."
             )
         return score_features((table - self.centre[:, None]) / self.scale[:, None])
+
+
+def against_labels(proba: Array, codes: IntArray) -> Array:
+    """The probability of all classes but the given one."""
+    others = proba.copy()
+    others[np.arange(len(codes)), codes] = 0.0
+    return np.asarray(np.minimum(others.sum(axis=1), 1.0))
 
 
 def score_table(scores: Any, n_classes: int) -> Array:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import is_frame, with_columns
-from buttress.noise.core.estimate import Estimate, check_share
-from buttress.noise.core.label_noise import LabelNoise
+from buttress.noise.core.estimate import Estimate
+from buttress.noise.core.label_noise import LabelNoise, against_labels
 
 # Rows shown by the repr.
 _SHOWN = 5
@@ -88,16 +88,7 @@ class LabelSuspects:
         return Estimate(errors / n, errors.low / n, errors.high / n, errors.level)
 
     def top(self, k: int) -> IntArray:
-        """Positions of the `k` most suspicious rows, whatever the list says.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Positions of the `k` most suspicious rows, whatever the list says."""
         return self.order[: _checked_count(k)]
 
     @property
@@ -154,7 +145,7 @@ class LabelSuspects:
             (and index), then ``given``, ``suggested``,
             ``wrong_probability`` and ``selected``.
         """
-        found = {
+        columns = {
             "given": self.given,
             "suggested": self.suggested,
             "wrong_probability": self.probabilities,
@@ -169,7 +160,7 @@ class LabelSuspects:
             dense = rows.toarray() if hasattr(rows, "toarray") else rows
             rows = pd.DataFrame(dense)
             rows.columns = [f"x{k}" for k in range(rows.shape[1])]
-        return with_columns(rows, found, self.selected if only_selected else None)
+        return with_columns(rows, columns, self.selected if only_selected else None)
 
     def placed(self, used: IntArray, rows: Any, given: NDArray[Any]) -> LabelSuspects:
         """The same findings in a larger table, of which only the rows `used` were judged."""
@@ -247,10 +238,10 @@ def disagreement(scores: Array, codes: IntArray) -> Array:
     if scores.shape[1] == 1:
         return np.asarray(np.where(codes == 1, -scores[:, 0], scores[:, 0]))
     rows = np.arange(len(codes))
-    own = scores[rows, codes]
+    of_label = scores[rows, codes]
     others = scores.copy()
     others[rows, codes] = -np.inf
-    return np.asarray(0.5 * (others.max(axis=1) - own))
+    return np.asarray(0.5 * (others.max(axis=1) - of_label))
 
 
 def judge_labels(
@@ -259,7 +250,6 @@ def judge_labels(
     noise: LabelNoise,
     *,
     fdr: float,
-    influence: Array | None = None,
     rows: Any = None,
 ) -> LabelSuspects:
     """Probabilities, suggestions and the list from held-out scores and a noise model.
@@ -268,13 +258,9 @@ def judge_labels(
     of the standard deviation of that share over the posterior of rates and curve, is at most
     `fdr`.
     """
-    check_share("fdr", fdr)
     labels = np.asarray(y)
     true = noise.true_proba(scores, labels)
-    codes = np.searchsorted(noise.classes, labels)
-    rest = true.copy()
-    rest[np.arange(len(codes)), codes] = 0.0
-    wrong = np.minimum(rest.sum(axis=1), 1.0)
+    wrong = against_labels(true, np.searchsorted(noise.classes, labels))
     evidence = np.log(np.maximum(wrong, _EDGE) / np.maximum(1.0 - wrong, _EDGE))
     order = np.argsort(-evidence, kind="stable")
     count, false_share = _list_length(
@@ -284,8 +270,6 @@ def judge_labels(
     tail = 0.5 * (1.0 - noise.level)
     low, high = np.quantile(counts, [tail, 1.0 - tail])
     total = float(wrong.sum())
-    if influence is None:
-        influence = boundary_influence(np.asarray(scores), noise.clean_proba(scores))
     return LabelSuspects(
         scores=evidence,
         probabilities=wrong,
@@ -295,7 +279,7 @@ def judge_labels(
         fdr=false_share,
         error_counts=(total, float(min(low, total)), float(max(high, total))),
         noise=noise,
-        influence=influence,
+        influence=boundary_influence(np.asarray(scores), noise.clean_proba(scores)),
         held_out_scores=np.asarray(scores),
         asked=float(fdr),
         rows=rows,

@@ -16,7 +16,6 @@ from buttress.solvers.blockwise._sample import sample_of
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.reduction import (
-    ColumnCertificate,
     ColumnSolution,
     ColumnSolver,
     batches,
@@ -50,7 +49,6 @@ def solve_ramp_columns(
     inner_tol: float = 1e-12,
     max_outer: int = 100,
     max_passes: int = 500,
-    method: str = "auto",
     start: Array | None = None,
 ) -> RampColumns:
     """Minimise columns whose loss is a difference of convex functions.
@@ -68,17 +66,15 @@ def solve_ramp_columns(
         Accuracy of the convex steps, as in `solve_columns`.
     max_outer, max_passes : int
         Outer steps, and passes per outer step, at most.
-    method : str
-        As in `solve_columns`.
     start : array of shape (parameters, columns), optional
         Where the first tangent is taken; zero, where a ramp is its hinge, when not given.
     """
-    sample = sample_of(objective, method)
+    sample = sample_of(objective, "auto")
     solutions, paths, counts = [], [], []
     for batch, subproblem in batches(objective):
         begin = None if start is None else start[:, batch]
         solution, path, outer = _ramp_batch(
-            subproblem, tol, inner_tol, max_outer, max_passes, method, begin, sample
+            subproblem, tol, inner_tol, max_outer, max_passes, begin, sample
         )
         solutions.append(solution)
         paths.append(path)
@@ -94,7 +90,6 @@ def _ramp_batch(
     inner_tol: float,
     max_outer: int,
     max_passes: int,
-    method: str,
     start: Array | None,
     sample: Block | None,
 ) -> tuple[ColumnSolution, Array, Array]:
@@ -124,7 +119,7 @@ def _ramp_batch(
     for step in range(max_outer):
         if solver is None or len(live) < len(solver.objective.columns):
             # Fewer columns than the metric was made for: a smaller metric pays at once.
-            solver = ColumnSolver(convex.only(live), method, sample)
+            solver = ColumnSolver(convex.only(live), "auto", sample)
         begin = None if step == 0 and start is None else theta[:, live]
         solution = solver.solve(tolerance[live], max_passes, start=begin, linear=linear[:, live])
         concave_value, tangent = concave(solution.theta, live)
@@ -169,8 +164,10 @@ class RadiusColumns:
     active: BoolArray
 
 
-# Penalties below this share of the first are as good as none.
+# Penalties below this share of the first are as good as none; so many are tried at most, each to
+# this accuracy.
 _NO_PENALTY = 1e-10
+_MOST_PENALTIES, _PENALTY_TOLERANCE = 60, 1e-18
 
 
 def solve_radius_columns(
@@ -178,10 +175,7 @@ def solve_radius_columns(
     radius: Array,
     *,
     tol: float = 1e-9,
-    inner_tol: float = 1e-18,
-    max_outer: int = 60,
     max_passes: int = 500,
-    method: str = "auto",
 ) -> RadiusColumns:
     """Minimise all columns under a bound on the norm of w.
 
@@ -196,10 +190,8 @@ def solve_radius_columns(
     radius : array of shape (columns,)
     tol : float
         A column is finished when that bound, relative to ``1 + |objective|``, is below this.
-    inner_tol, max_passes, method
+    max_passes : int
         As in `solve_columns`.
-    max_outer : int
-        Penalties tried at most.
     """
     n_columns, m = len(objective.columns), objective.n_components
     everything = np.arange(n_columns)
@@ -215,11 +207,11 @@ def solve_radius_columns(
     penalty, active = np.exp(logs), np.ones(n_columns, dtype=bool)
     passes, used = 0, ""
     live = everything
-    for _ in range(max_outer):
+    for _ in range(_MOST_PENALTIES):
         columns = replace(objective.columns[live], alpha=np.exp(logs[live]))
         subproblem = replace(objective.only(live), columns=columns)
         solution = solve_columns(
-            subproblem, tol=inner_tol, max_passes=max_passes, method=method, start=theta[:, live]
+            subproblem, tol=_PENALTY_TOLERANCE, max_passes=max_passes, start=theta[:, live]
         )
         passes += solution.n_iter
         used = used or solution.method
@@ -310,11 +302,3 @@ def _first_offsets(objective: Objective) -> Array:
     heavy = replace(objective, columns=replace(columns, alpha=np.full(n_columns, 1e12)))
     solution = solve_columns(heavy, tol=1e-10, method="fixed")
     return solution.theta[m:]
-
-
-def certificates(solution: ColumnSolution, scale: Array | float = 1.0) -> list[ColumnCertificate]:
-    """Certificates with objective and gap in other units."""
-    factor = np.broadcast_to(scale, solution.objective.shape)
-    return replace(
-        solution, objective=solution.objective * factor, gap=solution.gap * factor
-    ).certificates()

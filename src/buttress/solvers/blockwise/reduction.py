@@ -97,7 +97,6 @@ def solve_columns(
     max_passes: int = 500,
     method: str = "auto",
     start: Array | None = None,
-    sample: Block | None = None,
 ) -> ColumnSolution:
     """Minimise all columns of an objective.
 
@@ -119,8 +118,6 @@ def solve_columns(
         that stay mapped in memory are solved on a copy of those in single precision, where `tol`
         allows that.
     start : array of shape (parameters, columns), optional
-    sample : Block, optional
-        Rows of `sample_rows`, when the caller has them already.
 
     Notes
     -----
@@ -128,8 +125,8 @@ def solve_columns(
     matrix ``n m²`` once, an exact Hessian ``n m²`` per column.
     """
     tolerance = np.broadcast_to(np.asarray(tol, dtype=float), (len(objective.columns),))
-    if sample is None and not in_single_precision(objective, tolerance):
-        sample = sample_of(objective, method)
+    single = in_single_precision(objective, tolerance)
+    sample = None if single else sample_of(objective, method)
     solutions = []
     for batch, subproblem in batches(objective):
         solver = ColumnSolver(subproblem, method, sample)

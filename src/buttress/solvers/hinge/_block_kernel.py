@@ -28,7 +28,7 @@ class BlockKernel:
         self.K = K
         self.matrix: Array = np.empty((capacity, capacity))
         self.rows: IntArray = np.empty(0, dtype=np.intp)
-        self._place = np.full(K.n, -1, dtype=np.intp)
+        self._slot_of = np.full(K.n, -1, dtype=np.intp)
 
     def move_to(self, rows: IntArray) -> None:
         """Hold the kernel of these distinct rows, in the order of `self.rows`."""
@@ -39,22 +39,22 @@ class BlockKernel:
         stays = np.flatnonzero(wanted[self.rows[:size]])
         arranged[stays] = self.rows[stays]
         wanted[arranged[stays]] = False
-        places = np.flatnonzero(arranged < 0)
-        arranged[places] = np.flatnonzero(wanted)
-        self._place[self.rows] = -1
-        self._place[arranged] = np.arange(size)
+        slots = np.flatnonzero(arranged < 0)
+        arranged[slots] = np.flatnonzero(wanted)
+        self._slot_of[self.rows] = -1
+        self._slot_of[arranged] = np.arange(size)
         self.rows = arranged
-        for first in range(0, len(places), _ROWS_FETCHED):
-            new = places[first : first + _ROWS_FETCHED]
+        for first in range(0, len(slots), _ROWS_FETCHED):
+            new = slots[first : first + _ROWS_FETCHED]
             self.matrix[new, :size] = self.K.part(arranged[new], arranged)
-        if len(places) < size:
-            mirror(self.matrix, places, size)
+        if len(slots) < size:
+            mirror(self.matrix, slots, size)
 
     def submatrix(self, rows: IntArray) -> Array:
         """The kernel of `rows` (they may repeat) with themselves."""
-        places = self._place[rows]
-        if (places < 0).any():
+        slots = self._slot_of[rows]
+        if (slots < 0).any():
             return self.K.submatrix(rows)
         out = np.empty((len(rows), len(rows)))
-        gather(self.matrix, places, places, out)
+        gather(self.matrix, slots, slots, out)
         return out

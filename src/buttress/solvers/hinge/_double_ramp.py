@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
-from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
+from buttress.solvers.hinge._solution import HingeSolution
+from buttress.solvers.hinge.certificate import Worth, certificate_of
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
-from buttress.solvers.hinge.smo import BoxSolution
+from buttress.solvers.hinge.smo import BoxSolution, middle
 
 # A margin within this of a kink, relative to one plus itself, is on it.
 _TIE = 1e-9
@@ -37,15 +37,13 @@ class Opening:
 
 
 @dataclass(frozen=True, eq=False)
-class DoubleRampSolution:
+class DoubleRampSolution(HingeSolution):
     """A stationary point of the double ramp machine (or the minimiser of one convex step).
 
     Attributes
     ----------
-    c, g : arrays of shape (n,)
-        Signed coefficients of the rows and ``K c``; ``f = g + b``.
-    b, rho : float
-        Intercept and half width of the rejection band, ``rho >= 0``.
+    rho : float
+        Half width of the rejection band, ``rho >= 0``.
     interval_a, interval_b : arrays of shape (2,)
         Ends of the optimal ``b - rho`` and ``b + rho`` of the last convex step.
     gamma1, gamma2 : arrays of shape (n,)
@@ -54,29 +52,14 @@ class DoubleRampSolution:
         Tangents of the concave parts (beta' and beta'') of the last convex step.
     opening : Opening
         Its first convex step.
-    objective : float
-        ``1/2 ||g||^2 + C sum L`` at the point.
     step_objective : float
         Value of the last convex step, the tangents included.
     objective_path : array
         The objective after every outer step.
-    gap : float
-        Exact duality gap of the last convex step.
-    violation : float
-        Violation of its optimality conditions, on the scale of f.
-    n_outer, n_iter : int
-        Outer steps and pair steps.
-    converged : bool
-        Whether the loop became stationary with every convex step solved.
-    w : array of shape (p,) or None
-        The function as a vector, where the kernel has features.
-    certificate : Certificate
-        Judges models; see `worth`.
+    n_outer : int
+        Outer steps.
     """
 
-    c: Array
-    g: Array
-    b: float
     rho: float
     interval_a: Array
     interval_b: Array
@@ -85,16 +68,9 @@ class DoubleRampSolution:
     beta1: Array
     beta2: Array
     opening: Opening
-    objective: float
     step_objective: float
     objective_path: Array
-    gap: float
-    violation: float
-    w: Array | None
-    certificate: Certificate
     n_outer: int
-    n_iter: int
-    converged: bool
 
     def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
         """Objective, gap and violation of a model with these row values, bias and norm."""
@@ -104,17 +80,6 @@ class DoubleRampSolution:
         if len(judge.a) == len(g):  # no band
             return judge.at(g, np.array([b])[: judge.terms.n_groups], squared_norm)
         return judge.at(g, np.array([b - self.rho, b + self.rho]), squared_norm)
-
-
-def with_exact_thresholds(
-    problem: HingeProblem, point: HingePoint, pattern: BoolArray
-) -> HingePoint:
-    """The point with its thresholds in the middle of their exact intervals."""
-    assert point.step is not None
-    interval = threshold_intervals(problem.terms, point.g, pattern)
-    threshold = np.array([middle(ends) for ends in interval])
-    step = replace(point.step, interval=interval, threshold=threshold)
-    return HingePoint(point.c, point.g, problem.adjusted(threshold), step)
 
 
 class DoubleRampMachine(HingeProblem):
@@ -185,7 +150,6 @@ class DoubleRampMachine(HingeProblem):
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> HingePoint:
         """As in `HingeProblem`; the first step may start from another problem's solution."""
         point = super().step(pattern, self.first if warm is None else warm, tol)
-        point = with_exact_thresholds(self, point, pattern)
         if self.opening is None:
             self.opening = self._opening(point, pattern)
         low, high = self._ends(point.threshold)
@@ -200,7 +164,7 @@ class DoubleRampMachine(HingeProblem):
         assert point.step is not None
         (low_a, high_a), (low_b, high_b) = point.step.interval[0], point.step.interval[-1]
         if self.fit_intercept and max(low_a, low_b) <= min(high_a, high_b):
-            both = middle(np.array([max(low_a, low_b), min(high_a, high_b)]))
+            both = middle(max(low_a, low_b), min(high_a, high_b))
             return replace(point, threshold=np.array([both, both]))
         if not self.fit_intercept and low_a <= 0.0:
             return replace(point, threshold=np.zeros(1))
@@ -209,12 +173,10 @@ class DoubleRampMachine(HingeProblem):
             self.K, replace(self.terms, group=single_group), max_iter=self.max_iter
         )
         common = merged.step(pattern, point, tol)
+        assert common.step is not None
         if not self.fit_intercept:
-            assert common.step is not None
             step = replace(common.step, interval=np.zeros((1, 2)), threshold=np.zeros(1))
             return HingePoint(common.c, common.g, np.zeros(1), step)
-        common = with_exact_thresholds(merged, common, pattern)
-        assert common.step is not None
         twice = np.repeat(common.threshold, 2)
         step = replace(common.step, interval=np.repeat(common.step.interval, 2, 0), threshold=twice)
         return HingePoint(common.c, common.g, twice, step)
@@ -309,10 +271,9 @@ class DoubleRampMachine(HingeProblem):
             opening=self.opening,
             objective=self.objective(point),
             step_objective=self.step_value(pattern, point),
-            gap=step.gap,
             violation=step.violation,
             w=step.w,
-            certificate=certificate_of(self.terms, pattern, point),
+            certificate=certificate_of(self.terms, pattern, step),
             **outcome,
         )
 

@@ -8,6 +8,7 @@ from buttress._arrays import Array
 from buttress._threads import blas_threads_for
 from buttress.solvers.boxqp.group_sums import SumsProblem, minimise_with_sums
 from buttress.solvers.hinge._smo_problem import BoxProblem
+from buttress.solvers.hinge._vertex import at_vertex
 
 # The factor of a kernel, and the systems of the interior point, up to this many rows and columns.
 _LARGEST_KERNEL = 4000
@@ -101,4 +102,7 @@ def interior_point(problem: BoxProblem) -> tuple[Array, Array, int]:
         inner = members[int(np.argmax(room[members]))]
         # What snapping changed in the sum goes to the variable that feels it least.
         b[inner] -= b[members].sum()
-    return np.clip(b, problem.lower, problem.upper), inside.w, inside.n_iter
+    b = np.clip(b, problem.lower, problem.upper)
+    if K.features is None and not gram:
+        b = at_vertex(problem, b, points)
+    return b, inside.w, inside.n_iter

@@ -54,13 +54,13 @@ def _balance(way: Array, group: IntArray, size: int, n_groups: int) -> None:
 @inner(fastmath=FAST)
 def _take_out(H: Array, j: int, size: int, column: Array) -> None:
     """The inverse with variable j held: ``H - H e_j e_j' H / H_jj``."""
-    own = H[j, j]
-    if not own > 0.0:
+    pivot = H[j, j]
+    if not pivot > 0.0:
         return
     for i in range(size):
         column[i] = H[i, j]
     for i in range(size):
-        share = column[i] / own
+        share = column[i] / pivot
         for l in range(size):
             H[i, l] -= share * column[l]
 

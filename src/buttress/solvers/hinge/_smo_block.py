@@ -158,22 +158,24 @@ def _pair_step(
     """Move the riser against the faller that gains most with it; the step and the faller's row."""
     layer, i = riser
     top, curved = up[layer, i], diagonal[i]
-    best, other, j = -1.0, layers[0], 0
+    best, faller_layer, j = -1.0, layers[0], 0
     for q in range(layers[0], layers[1]):
         _pair_gains(low[q], diagonal, K[i][: diagonal.shape[0]], top, curved, floor, gain)
         most, row = _top_gain(gain)
         if most > best:
-            best, other, j = most, q, row
-    bottom = -low[other, j]
+            best, faller_layer, j = most, q, row
+    bottom = -low[faller_layer, j]
     t = (top - bottom) / max(curved + diagonal[j] - 2.0 * K[i, j], floor)
     room_i = inside[UPPER, layer, i] - inside[POINT, layer, i]
-    room_j = inside[POINT, other, j] - inside[LOWER, other, j]
+    room_j = inside[POINT, faller_layer, j] - inside[LOWER, faller_layer, j]
     t = min(t, room_i, room_j)
     rises, falls = t == room_i, t == room_j
     inside[POINT, layer, i] = inside[UPPER, layer, i] if rises else inside[POINT, layer, i] + t
-    inside[POINT, other, j] = inside[LOWER, other, j] if falls else inside[POINT, other, j] - t
+    inside[POINT, faller_layer, j] = (
+        inside[LOWER, faller_layer, j] if falls else inside[POINT, faller_layer, j] - t
+    )
     _refresh(inside, layer, i, top, up, low)
-    _refresh(inside, other, j, bottom, up, low)
+    _refresh(inside, faller_layer, j, bottom, up, low)
     return t, j
 
 

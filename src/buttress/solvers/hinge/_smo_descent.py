@@ -32,6 +32,11 @@ _PATIENCE = 3.0
 # Microseconds of a bound met by a Newton step, for every pair of free variables: from 700 steps
 # with up to 540 of them on problems of `benchmarks/worst_case.py`, as the times of Newton steps.
 _PER_BOUND = 8e-5
+# With features a run is given up when the violation in margins, times the cube of the share of the
+# work that is spent, exceeds this: one margin halfway, ten at a quarter. On problems of
+# `benchmarks/worst_case.py` four of five such runs would end without their tolerance. (With kernels
+# three of five; the interior point costs more there, and waiting is the better bet.)
+_HOPELESS = 0.1
 # Microseconds of a block besides its pair steps.
 _PER_BLOCK = 100.0
 
@@ -56,7 +61,7 @@ class Descent:
     def run(self, state: State, tol: float, max_iter: int, allowance: float = np.inf) -> int:
         """Alternate blocks of pair steps with Newton steps; the number of pair steps.
 
-        Ends early when the work, in microseconds by measured times, exceeds `allowance`.
+        Ends early when the work, in microseconds by measured times, exceeds `allowance`, or will.
         """
         problem = self.problem
         steps = since_newton = 0
@@ -64,6 +69,8 @@ class Descent:
         self.exhausted = True
         tight = tol < _TIGHT
         near = _POLISHED_FROM * self.terms.margin if tight else 0.0
+        features = problem.K.features is not None
+        hopeless = _HOPELESS * self.terms.margin
         block: _Block | None = None
         while steps < max_iter and self.spent < allowance:
             seen = problem.survey(state)
@@ -80,6 +87,8 @@ class Descent:
                 near = min(near, 0.01 * seen.worst)
             if seen.worst <= target:
                 self.exhausted = False
+                break
+            if features and seen.worst * (self.spent / allowance) ** 3 > hopeless:
                 break
             block = self._next_block(state, block, len(seen.free))
             # A block of all rows can go straight to the end.

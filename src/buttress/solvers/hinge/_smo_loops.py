@@ -126,17 +126,17 @@ def choose_rows(
         for side in range(2):
             bound = best[k, 1 - side] if group[j] >= 0 else 0.0
             excess = v[j] - bound if side == 0 else bound - v[j]
-            place, m = 2 * k + side, sizes[2 * k + side]
-            beyond[place, m], who[place, m] = excess, row[j]
-            # the place is kept by violators only
-            sizes[place] += (may_rise if side == 0 else may_fall) and excess > 0.0
+            line, m = 2 * k + side, sizes[2 * k + side]
+            beyond[line, m], who[line, m] = excess, row[j]
+            # the line is kept by violators only
+            sizes[line] += (may_rise if side == 0 else may_fall) and excess > 0.0
         free[row[j]] |= may_rise and may_fall
-    for place in range(2 * (last + 1)):
-        found = beyond[place, : sizes[place]]
-        least, left = _cut(found, share), share
-        for p in range(found.shape[0]):
-            if found[p] >= least and left > 0:
-                count = _add(who[place, p], rows, taken, count)
+    for line in range(2 * (last + 1)):
+        excesses = beyond[line, : sizes[line]]
+        least, left = _cut(excesses, share), share
+        for p in range(excesses.shape[0]):
+            if excesses[p] >= least and left > 0:
+                count = _add(who[line, p], rows, taken, count)
                 left -= 1
     for i in before:
         if free[i]:

@@ -178,8 +178,8 @@ class BoxProblem:
     def add(self, rows: IntArray, steps: Array, g: Array) -> None:
         """``g += K[:, rows] @ steps``, by as many rows as fit in the cache at a time."""
         for first in range(0, len(rows), self.K.most_rows):
-            part = slice(first, first + self.K.most_rows)
-            self.K.add(rows[part], steps[part], g, self.rough)
+            some = slice(first, first + self.K.most_rows)
+            self.K.add(rows[some], steps[some], g, self.rough)
 
     def _repair(self, state: State) -> None:
         """Make every group sum zero by moving the variables that gain most from it."""

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from buttress._arrays import Array, BoolArray
-from buttress.solvers.hinge.hinges import HingePoint, HingeTerms
+from buttress.solvers.hinge._terms import HingeTerms
+from buttress.solvers.hinge.smo import BoxSolution
 
 # How near its bound, relative to its box, a dual variable is on it.
 _AT_BOUND = 1e-10
@@ -61,30 +62,34 @@ class Certificate:
     square: float
 
     def at(self, g: Array, threshold: Array, squared_norm: float) -> Worth:
-        """Judge the function with row values `g` and this norm at the thresholds.
-
-        The gap is the sum of the complementarity of margins and dual variables and
-        ``1/2 ||f - sum_i c_i k(x_i, .)||^2``, whose three parts are known.
-        """
-        terms = self.terms
-        t = terms.margins(g, threshold)
-        beta = np.where(self.pattern, terms.weight, 0.0)
-        above, below = self.a + beta, terms.weight - beta - self.a
-        short = terms.margin - t
-        slack = np.where(short > 0, short * below, -short * above)
-        apart = 0.5 * (squared_norm + self.square) - float(self.c @ g)
-        room = np.where(short > 0, below, above)
-        loose = room > _AT_BOUND * terms.weight
-        objective = 0.5 * squared_norm + terms.loss(g, threshold)
+        """Judge the function with row values `g` and this norm at the thresholds."""
+        short, room = self._short(g, threshold)
+        loose = room > _AT_BOUND * self.terms.weight
         return Worth(
-            objective,
-            max(float(slack.sum()) + apart, 0.0),
+            0.5 * squared_norm + self.terms.loss(g, threshold),
+            self._gap(short, room, g, squared_norm),
             float(np.abs(short[loose]).max(initial=0.0)),
         )
 
+    def gap(self, g: Array, threshold: Array, squared_norm: float) -> float:
+        """The gap of `at` alone."""
+        return self._gap(*self._short(g, threshold), g, squared_norm)
 
-def certificate_of(terms: HingeTerms, pattern: BoolArray, point: HingePoint) -> Certificate:
-    """The certificate of the convex step that `point` solves."""
-    step = point.step
-    assert step is not None
+    def _short(self, g: Array, threshold: Array) -> tuple[Array, Array]:
+        """What every term's score is short of its margin, and its dual variable of the bound that
+        belongs to that."""
+        terms = self.terms
+        short = terms.margin - terms.margins(g, threshold)
+        above = self.a + np.where(self.pattern, terms.weight, 0.0)
+        return short, np.where(short > 0, terms.weight - above, above)
+
+    def _gap(self, short: Array, room: Array, g: Array, squared_norm: float) -> float:
+        """The sum of the complementarity of margins and dual variables and
+        ``1/2 ||f - sum_i c_i k(x_i, .)||^2``, whose three parts are known."""
+        apart = 0.5 * (squared_norm + self.square) - float(self.c @ g)
+        return max(float(np.abs(short) @ room) + apart, 0.0)
+
+
+def certificate_of(terms: HingeTerms, pattern: BoolArray, step: BoxSolution) -> Certificate:
+    """The certificate of a convex step with tangents at `pattern`."""
     return Certificate(terms, pattern, step.a, step.c, step.square)

@@ -23,6 +23,12 @@ Point = TypeVar("Point", bound=HingePoint)
 # on a kink without any progress.
 _NEGLIGIBLE_DECREASE = 1e-9
 _TIGHTEST = 1e-13
+# A gap above what is accepted falls about as the tolerance: what is aimed at, as a part of it, and
+# how much tighter a tolerance may become at once. Where the gap keeps this part of itself, only
+# rounding is left.
+_AIM = 0.5
+_TIGHTENING = 0.01
+_STUCK = 0.9
 
 
 class DCProblem(Protocol[Point]):
@@ -42,6 +48,14 @@ class DCProblem(Protocol[Point]):
 
     def step(self, pattern: BoolArray, warm: Point | None, tol: float, /) -> Point:
         """The minimiser of the convex problem with that tangent."""
+        ...
+
+    def gap(self, pattern: BoolArray, point: Point, /) -> float:
+        """The duality gap of that problem at its minimiser, in units of the objective."""
+        ...
+
+    def accepted_gap(self, objective: float, tol: float, /) -> float:
+        """The gap up to which a solution to the tolerance `tol` keeps its promise."""
         ...
 
 
@@ -101,7 +115,8 @@ def minimize_dc(
         Where the first tangent is taken: a point (``problem.point(c, threshold)``), an active
         pattern, or None for the pattern with nothing clipped (the convex problem first).
     tol : float
-        Tolerance of the convex problems; tightened when the objective would increase.
+        Tolerance of the convex problems; tightened when the objective would increase, and at
+        the end while the duality gap is more than the problem accepts.
     max_iter : int
         Cap on the outer steps.
 
@@ -129,8 +144,10 @@ def minimize_dc(
     used = pattern
     path: list[float] = []
     n_iter = 0
-    settled = False
-    while len(path) < max_iter and not settled:
+    settled = refining = False
+    promised = tol
+    gap: float | None = None  # that of `point`, once it is wanted
+    while (len(path) < max_iter or refining) and not settled:
         new, value, steps = _descending_step(problem, pattern, point, best, tol)
         n_iter += steps
         after = problem.pattern(new)
@@ -145,7 +162,17 @@ def minimize_dc(
         stalled = np.isfinite(best) and best - value <= _NEGLIGIBLE_DECREASE * (1.0 + abs(best))
         settled = settled or bool(stalled or np.array_equal(used, pattern))
         point, best = new, value
-        path.append(value)
+        path[len(path) - refining :] = [value]
+        before, gap = gap, problem.gap(used, point) if settled else None
+        refining = False
+        if gap is None or (before is not None and gap > _STUCK * before):
+            continue
+        excess = gap / problem.accepted_gap(best, promised)
+        tighter = _tighter(point, tol, excess)
+        if tighter < tol:
+            tol, settled = tighter, False
+            # the same problem again, to more digits, is no outer step of its own
+            refining = np.array_equal(used, pattern)
     if point is None or point.step is None:
         raise ValueError(f"max_iter={max_iter!r} is out of range: expected a whole number >= 1.")
     return DCSolution(
@@ -153,7 +180,7 @@ def minimize_dc(
         pattern=used,
         objective=best,
         objective_path=np.array(path),
-        gap=point.step.gap,
+        gap=problem.gap(used, point) if gap is None else gap,
         violation=point.step.violation,
         n_outer=len(path),
         n_iter=n_iter,
@@ -175,6 +202,18 @@ def _descending_step(
         if value <= best + _rounding(best) or tol <= _TIGHTEST:
             return new, value, steps
         warm, tol = new, max(0.01 * tol, _TIGHTEST)
+
+
+def _tighter(point: HingePoint, tol: float, excess: float) -> float:
+    """A tolerance for a gap that is `excess` times what is accepted.
+
+    It is `tol` where that is enough, and where rounding allows for no less.
+    """
+    step = point.step
+    if excess <= 1.0 or step is None or not step.converged or step.reachable > tol:
+        return tol
+    wanted = min(tol, step.violation) * max(_AIM / excess, _TIGHTENING)
+    return min(tol, max(wanted, _TIGHTEST))
 
 
 def _rounding(value: float) -> float:

@@ -19,79 +19,21 @@ double ramp          m = mu, k = -mu^2, w = C d/mu and C (1-d)/mu, in two groups
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, BoolArray, IntArray
+from buttress._arrays import Array, BoolArray
+from buttress.solvers.hinge._terms import HingeTerms
+from buttress.solvers.hinge.certificate import certificate_of
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
-from buttress.solvers.hinge.smo import BoxSolution, BoxTerms, solve_box_qp
+from buttress.solvers.hinge.smo import BoxSolution, BoxTerms, middle, solve_box_qp
 
+# Smaller gaps, relative to the objective, are no reason to go on: rounding may leave them.
+_ROUNDING = 1e-7
 
-def _not_given() -> Any:
-    return np.empty(0)
-
-
-@dataclass(frozen=True, eq=False)
-class HingeTerms:
-    """The terms of a sum of (clipped) hinges; arrays of one entry per term.
-
-    Attributes
-    ----------
-    sign : array of ±1
-        ``s_j``, the row's label.
-    margin, weight : arrays
-        ``m_j`` and ``w_j`` (the penalty C and the row's weight included).
-    clip : array, optional
-        ``k_j <= m_j``; -inf for a convex term. Default: all convex.
-    row : integer array, optional
-        ``i(j)``; default: one term per row, in order.
-    group : integer array, optional
-        Which threshold the term sees: 0, 1, ..., or -1 for none. Default: all 0.
-    """
-
-    sign: Array
-    margin: Array
-    weight: Array
-    clip: Array = field(default_factory=_not_given)
-    row: IntArray = field(default_factory=_not_given)
-    group: IntArray = field(default_factory=_not_given)
-
-    def __post_init__(self) -> None:
-        m = len(self.sign)
-        defaults = {
-            "clip": np.full(m, -np.inf),
-            "row": np.arange(m),
-            "group": np.zeros(m, dtype=np.intp),
-        }
-        for name, default in defaults.items():
-            if len(getattr(self, name)) == 0:
-                object.__setattr__(self, name, default)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of thresholds."""
-        return int(self.group.max(initial=-1)) + 1
-
-    @property
-    def convex(self) -> bool:
-        """Whether no term is clipped."""
-        return bool(np.isneginf(self.clip).all())
-
-    def margins(self, g: Array, threshold: Array) -> Array:
-        """``t_j`` at the row values `g` and the thresholds."""
-        return np.asarray(self.sign * (g[self.row] + np.append(threshold, 0.0)[self.group]))
-
-    def loss(self, g: Array, threshold: Array) -> float:
-        """The sum of the terms."""
-        t = self.margins(g, threshold)
-        return float(self.weight @ np.clip(self.margin - t, 0.0, self.margin - self.clip))
-
-    def clipped(self, g: Array, threshold: Array) -> BoolArray:
-        """Which terms lie on their flat part, ``t_j < k_j``."""
-        return np.asarray(self.margins(g, threshold) < self.clip)
+__all__ = ["HingePoint", "HingeProblem", "HingeTerms", "solve_hinges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +114,10 @@ class HingeProblem:
     def scaled_step(
         self, pattern: BoolArray, warm: HingePoint | None, was: float, factor: float, tol: float
     ) -> HingePoint:
-        """`step` with all weights times `factor`, when those of `warm` were times `was`."""
+        """`step` with all weights times `factor`, when those of `warm` were times `was`.
+
+        Its thresholds do not hang on variables a hair away from a bound.
+        """
         terms = self.terms
         beta = np.where(pattern, factor * terms.weight, 0.0)
         previous = None if warm is None else warm.step
@@ -188,12 +133,24 @@ class HingeProblem:
             tol=tol,
             max_iter=self.max_iter,
         )
-        threshold = self.adjusted(solution.threshold)
-        return HingePoint(solution.c, solution.g, threshold, solution)
+        interval = terms.threshold_intervals(solution.g, pattern)
+        threshold = np.array([middle(low, high) for low, high in interval.tolist()])
+        solution = replace(solution, interval=interval, threshold=threshold)
+        return HingePoint(solution.c, solution.g, self.adjusted(threshold), solution)
 
     def adjusted(self, threshold: Array) -> Array:
         """Thresholds to use instead of those of a step, where the objective is not larger."""
         return threshold
+
+    def gap(self, pattern: BoolArray, point: HingePoint) -> float:
+        """The duality gap of the convex problem that `point` solves, at its thresholds."""
+        assert point.step is not None
+        judge = certificate_of(self.terms, pattern, point.step)
+        return judge.gap(point.g, point.threshold, point.squared_norm)
+
+    def accepted_gap(self, objective: float, tol: float) -> float:
+        """The gap up to which a solution to the tolerance `tol` keeps its promise."""
+        return max(tol, _ROUNDING) * (1.0 + abs(objective))
 
     def step_value(self, pattern: BoolArray, point: HingePoint) -> float:
         """The convex problem's objective ``1/2 ||g||^2 + sum w [m - t]_+ + sum beta t``."""

@@ -146,7 +146,38 @@ class KernelMatrix:
         return rows
 
 
-class KernelRowCache(KernelMatrix):
+class UnheldKernel(KernelMatrix):
+    """A kernel matrix that is not held as a whole; its diagonal is.
+
+    Parameters
+    ----------
+    diagonal : array of shape (n,)
+        ``k(x_i, x_i)``.
+    features : array of shape (n, p), optional
+        As in `KernelMatrix`.
+    """
+
+    def __init__(self, diagonal: Array, features: Array | None) -> None:
+        self._diagonal = np.asarray(diagonal, dtype=np.float64)
+        self.features = features
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self._diagonal)
+
+    @property
+    def diagonal(self) -> Array:
+        """``k(x_i, x_i)``, in float64."""
+        return self._diagonal
+
+    @property
+    def whole(self) -> Array | None:
+        """None: there is none."""
+        return None
+
+
+class KernelRowCache(UnheldKernel):
     """The least recently used rows of a kernel matrix too large to hold.
 
     Parameters
@@ -171,10 +202,9 @@ class KernelRowCache(KernelMatrix):
         dtype: Any = np.float64,
         features: Array | None = None,
     ) -> None:
+        super().__init__(diagonal, features)
         self._compute = compute
-        self.features = features
-        self._diagonal = np.asarray(diagonal, dtype=np.float64)
-        n = len(self._diagonal)
+        n = self.n
         bytes_per_row = n * np.dtype(dtype).itemsize
         # Fewer rows than this and every block of the solver would start from nothing.
         capacity = max(min(n, 64), min(n, int(cache_size * 2**20 // max(1, bytes_per_row))))
@@ -185,24 +215,9 @@ class KernelRowCache(KernelMatrix):
         self._clock = 0
 
     @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self._diagonal)
-
-    @property
     def most_rows(self) -> int:
         """How many rows can be asked for at once."""
         return len(self._row_in)
-
-    @property
-    def diagonal(self) -> Array:
-        """``k(x_i, x_i)``, in float64."""
-        return self._diagonal
-
-    @property
-    def whole(self) -> Array | None:
-        """None: rows come and go."""
-        return None
 
     def _slots(self, rows: IntArray) -> IntArray:
         self._clock += 1
@@ -215,8 +230,8 @@ class KernelRowCache(KernelMatrix):
             evicted = self._row_in[oldest]
             self._slot_of[evicted[evicted >= 0]] = -1
             for start in range(0, len(missing), _ROWS_COMPUTED):
-                part = slice(start, start + _ROWS_COMPUTED)
-                self._buffer[oldest[part]] = self._compute(missing[part])
+                some = slice(start, start + _ROWS_COMPUTED)
+                self._buffer[oldest[some]] = self._compute(missing[some])
             self._slot_of[missing] = oldest
             self._row_in[oldest] = missing
             self._used_at[oldest] = self._clock

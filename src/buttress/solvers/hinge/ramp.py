@@ -9,12 +9,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from buttress._arrays import Array, BoolArray
-from buttress.solvers.hinge._exact_thresholds import middle, threshold_intervals
-from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
+from buttress.solvers.hinge._solution import HingeSolution
+from buttress.solvers.hinge.certificate import Worth, certificate_of
 from buttress.solvers.hinge.dc import DCSolution, minimize_dc
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_kernel_rows
 
+# Whoever asks for no more than this is promised residuals of that size, and the gap they leave.
+_LOOSE = 1e-6
 # The norm grows with C up to that of the least loss possible; beyond this growth of C, or when
 # it no longer moves, the ball is out of reach.
 _LARGEST_GROWTH = 1e10
@@ -22,15 +24,14 @@ _SATURATED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RampSolution:
+class RampSolution(HingeSolution):
     """A stationary point of the ramp machine.
+
+    Its `objective` is ``1/2 ||g||^2 + C sum w ramp``, or the weighted mean of the ramp in the
+    ball's form.
 
     Attributes
     ----------
-    c, g : arrays of shape (n,)
-        Signed coefficients of the rows and ``K c``; ``f = g + b``.
-    b : float
-        The intercept, 0 without one.
     b_interval : array of shape (2,)
         Ends of the optimal intercepts of the last convex step.
     a : array of shape (n,)
@@ -41,51 +42,32 @@ class RampSolution:
         The penalty; in the ball's form the one that gives the same function.
     ball_active : bool
         Whether ``||f||`` has reached the radius (False without a ball).
-    objective : float
-        ``1/2 ||g||^2 + C sum w ramp``, or the weighted mean of the ramp in the ball's form.
     objective_path : array
-        Its value after every outer step; never increases.
-    gap, violation : float
-        Duality gap and optimality violation of the last convex step.
-    n_outer, n_iter : int
-        Outer steps, and pair steps in all.
-    converged : bool
-        Whether the outer loop became stationary and the last step reached its tolerance.
-    w : array of shape (p,) or None
-        The function as a vector, where the kernel has features.
-    certificate : Certificate
-        Judges models; see `worth`.
+        The objective after every outer step; never increases.
+    n_outer : int
+        Outer steps.
     in_ball : bool
         Whether the objective is that of the ball's form.
     """
 
-    c: Array
-    g: Array
-    b: float
     b_interval: Array
     a: Array
     clipped: BoolArray
     C: float
     ball_active: bool
-    objective: float
     objective_path: Array
-    gap: float
-    violation: float
     n_outer: int
-    n_iter: int
-    converged: bool
-    w: Array | None
-    certificate: Certificate
     in_ball: bool
 
     def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
         """Objective, gap and violation of a model with these row values, bias and norm."""
-        terms = self.certificate.terms
-        threshold = np.array([b])[: terms.n_groups]
-        worth = self.certificate.at(g, threshold, squared_norm)
+        worth = super().worth(g, b, squared_norm)
         if not self.in_ball:
             return worth
-        return worth._replace(objective=terms.loss(g, threshold) / float(terms.weight.sum()))
+        terms = self.certificate.terms
+        total = float(terms.weight.sum())
+        loss = terms.loss(g, np.array([b])[: terms.n_groups])
+        return worth._replace(objective=loss / total, gap=worth.gap / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,13 +228,13 @@ def _solution(
         n_iter=stationary.n_iter,
         converged=stationary.converged,
         w=step.w,
-        certificate=certificate_of(terms, stationary.pattern, point),
+        certificate=certificate_of(terms, stationary.pattern, step),
         in_ball=in_ball,
     )
 
 
 class _RampProblem(HingeProblem):
-    """Convex steps whose intercept does not hang on variables a hair away from a bound."""
+    """Convex steps of which the first may begin at a solution for another penalty."""
 
     # A solution of the same rows, and how much larger its penalty is.
     first: tuple[RampSolution, float] | None = None
@@ -264,16 +246,8 @@ class _RampProblem(HingeProblem):
         begin: Any = HingePoint(known.c, known.g, _thresholds(known.b, True), known)  # type: ignore[arg-type]
         return self.scaled_step(pattern, begin, was, 1.0, tol)
 
-    def scaled_step(
-        self, pattern: BoolArray, warm: HingePoint | None, was: float, factor: float, tol: float
-    ) -> HingePoint:
-        point = super().scaled_step(pattern, warm, was, factor, tol)
-        if self.terms.n_groups == 0 or point.step is None:
-            return point
-        interval = threshold_intervals(self.terms, point.g, pattern)
-        threshold = np.array([middle(interval[0])])
-        step = replace(point.step, interval=interval, threshold=threshold)
-        return HingePoint(point.c, point.g, threshold, step)
+    def accepted_gap(self, objective: float, tol: float) -> float:
+        return np.inf if tol >= _LOOSE else super().accepted_gap(objective, tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,6 +265,12 @@ class _BallProblem(_RampProblem):
 
     def objective(self, point: HingePoint) -> float:
         return self.terms.loss(point.g, point.threshold) / float(self.terms.weight.sum())
+
+    def gap(self, pattern: BoolArray, point: HingePoint) -> float:
+        """That of the penalised form with the point's C, as a mean like the objective."""
+        assert isinstance(point, _BallPoint)
+        penalised = HingeProblem(self.K, replace(self.terms, weight=point.C * self.terms.weight))
+        return penalised.gap(pattern, point) / float(penalised.terms.weight.sum())
 
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> _BallPoint:
         penalty = warm.C if isinstance(warm, _BallPoint) and warm.step is not None else None

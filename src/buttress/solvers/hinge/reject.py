@@ -25,12 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers.hinge._double_ramp import (
-    DoubleRampMachine,
-    DoubleRampSolution,
-    with_exact_thresholds,
-)
-from buttress.solvers.hinge.certificate import Certificate, Worth, certificate_of
+from buttress.solvers.hinge._double_ramp import DoubleRampMachine, DoubleRampSolution
+from buttress.solvers.hinge._solution import HingeSolution
+from buttress.solvers.hinge.certificate import certificate_of
 from buttress.solvers.hinge.dc import DCSolution, minimize_dc
 from buttress.solvers.hinge.hinges import HingePoint, HingeProblem, HingeTerms
 from buttress.solvers.hinge.kernel_rows import KernelSource
@@ -46,49 +43,16 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class StackedHingeSolution:
+class StackedHingeSolution(HingeSolution):
     """The minimiser of a convex sum of hinges.
 
     Attributes
     ----------
-    c, g : arrays of shape (n,)
-        Signed coefficients of the rows and ``K c``; ``f = g + b``.
-    b : float
-        The intercept: the midpoint of `b_interval`, or its finite end.
     b_interval : array of shape (2,)
-        Ends of the optimal intercepts.
-    objective : float
-        ``1/2 ||g||^2 + C sum loss``.
-    gap : float
-        Exact duality gap.
-    violation : float
-        Violation of the optimality conditions, on the scale of f.
-    n_iter : int
-        Pair steps.
-    converged : bool
-        Whether the tolerance was reached.
-    w : array of shape (p,) or None
-        The function as a vector, where the kernel has features.
-    certificate : Certificate
-        Judges models; see `worth`.
+        Ends of the optimal intercepts; `b` is the midpoint, or the finite end.
     """
 
-    c: Array
-    g: Array
-    b: float
     b_interval: Array
-    objective: float
-    gap: float
-    violation: float
-    n_iter: int
-    converged: bool
-    w: Array | None
-    certificate: Certificate
-
-    def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
-        """Objective, gap and violation of a model with these row values, bias and norm."""
-        threshold = np.array([b])[: self.certificate.terms.n_groups]
-        return self.certificate.at(g, threshold, squared_norm)
 
 
 def solve_stacked_hinge(
@@ -143,22 +107,22 @@ def solve_stacked_hinge(
         group=np.full(n * len(used), 0 if fit_intercept else -1),
     )
     problem = HingeProblem(K, stacked, max_iter=max_iter)
-    pattern = problem.initial_pattern()
-    point = with_exact_thresholds(problem, problem.step(pattern, None, tol), pattern)
-    step = point.step
+    # a problem without clipped terms is one convex step of the loop
+    minimum = minimize_dc(problem, tol=tol)
+    point, step = minimum.point, minimum.point.step
     assert step is not None
     return StackedHingeSolution(
         c=point.c,
         g=point.g,
         b=float(point.threshold[0]) if fit_intercept else 0.0,
         b_interval=step.interval[0] if fit_intercept else np.zeros(2),
-        objective=problem.objective(point),
-        gap=step.gap,
-        violation=step.violation,
-        n_iter=step.n_iter,
-        converged=step.converged,
+        objective=minimum.objective,
+        gap=minimum.gap,
+        violation=minimum.violation,
+        n_iter=minimum.n_iter,
+        converged=minimum.converged,
         w=step.w,
-        certificate=certificate_of(stacked, pattern, point),
+        certificate=certificate_of(stacked, minimum.pattern, step),
     )
 
 
@@ -274,6 +238,7 @@ def solve_double_ramp(
     return machine.solution(
         stationary.point,
         stationary.pattern,
+        gap=stationary.gap,
         objective_path=np.array(path),
         n_outer=len(path),
         n_iter=n_iter,
@@ -327,6 +292,7 @@ def double_ramp_step(
     return machine.solution(
         point,
         pattern,
+        gap=machine.gap(pattern, point),
         objective_path=np.array([machine.objective(point)]),
         n_outer=1,
         n_iter=point.step.n_iter,

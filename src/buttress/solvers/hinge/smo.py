@@ -32,7 +32,7 @@ from buttress.solvers.hinge._interior_finish import (
 from buttress.solvers.hinge._smo_descent import Descent
 from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
 
-__all__ = ["BoxSolution", "BoxTerms", "solve_box_qp"]
+__all__ = ["BoxSolution", "BoxTerms", "middle", "solve_box_qp"]
 
 # Boxes so wide that one variable can move the scores by more than this many margins are entered
 # through smaller ones, each this much larger than the last and solved roughly.
@@ -301,7 +301,7 @@ def _certified(
     interval = problem.best[:-1].copy()
     interval[interval <= -1e299] = -np.inf
     interval[interval >= 1e299] = np.inf
-    threshold = np.array([_middle(low, high) for low, high in interval.tolist()])
+    threshold = np.array([middle(low, high) for low, high in interval.tolist()])
     residual = problem.v - np.append(threshold, 0.0)[problem.group]
     gap = np.where(residual > 0, residual * (problem.upper - b), -residual * (b - problem.lower))
     # `tol`, or what rounding allows; but not where rounding spoils the scores themselves.
@@ -323,7 +323,8 @@ def _certified(
     )
 
 
-def _middle(low: float, high: float) -> float:
+def middle(low: float, high: float) -> float:
+    """The midpoint, or the finite end, of an interval; 0 for the whole line."""
     if np.isinf(low):
-        return 0.0 if np.isinf(high) else float(high)
-    return float(low) if np.isinf(high) else float(0.5 * (low + high))
+        return 0.0 if np.isinf(high) else high
+    return low if np.isinf(high) else 0.5 * (low + high)

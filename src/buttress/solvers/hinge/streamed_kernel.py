@@ -11,18 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from buttress._arrays import Array, IntArray
-from buttress.solvers.hinge.kernel_rows import KernelMatrix
+from buttress.solvers.hinge.kernel_rows import UnheldKernel
 
 # Columns of a tile: enough for products of matrices at full speed, few enough for the cache.
 _TILE_COLUMNS = 512
 
 
-class StreamedKernel(KernelMatrix):
+class StreamedKernel(UnheldKernel):
     """A kernel known by functions of its rows.
 
     Parameters
     ----------
-    part : callable
+    block : callable
         Takes two integer arrays and returns the kernel of these rows with these columns.
     sums : callable
         Takes an integer array `rows` and as many coefficients and returns
@@ -48,35 +48,14 @@ class StreamedKernel(KernelMatrix):
 
     def __init__(
         self,
-        part: Callable[[IntArray, IntArray], Array],
+        block: Callable[[IntArray, IntArray], Array],
         sums: Callable[[IntArray, Array], Array],
         diagonal: Array,
         rough_sums: Callable[[IntArray, Array], Array] | None = None,
         features: Array | None = None,
     ) -> None:
-        self._part, self._sums, self._rough_sums = part, sums, rough_sums
-        self._diagonal = np.asarray(diagonal, dtype=np.float64)
-        self.features = features
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self._diagonal)
-
-    @property
-    def most_rows(self) -> int:
-        """How many rows can be asked for at once: all, for none are kept."""
-        return self.n
-
-    @property
-    def diagonal(self) -> Array:
-        """``k(x_i, x_i)``, in float64."""
-        return self._diagonal
-
-    @property
-    def whole(self) -> Array | None:
-        """None: nothing is held."""
-        return None
+        super().__init__(diagonal, features)
+        self._block, self._sums, self._rough_sums = block, sums, rough_sums
 
     @property
     def has_rough_sums(self) -> bool:
@@ -85,7 +64,7 @@ class StreamedKernel(KernelMatrix):
 
     def part(self, rows: IntArray, columns: IntArray) -> Array:
         """The kernel of `rows` with `columns`, float64."""
-        return np.asarray(self._part(rows, columns), dtype=np.float64)
+        return np.asarray(self._block(rows, columns), dtype=np.float64)
 
     def add(self, rows: IntArray, steps: Array, g: Array, rough: bool = False) -> None:
         """``g += K[:, rows] @ steps``, in place; `rough` sums have about six digits."""

@@ -4,7 +4,7 @@ Up to an order of two or three hundred LAPACK's calls and copies cost more than 
 Here elimination begins at the last row, ``A = L' L`` with L lower triangular, so that every
 update runs along rows, and the diagonal of a factor holds reciprocals. A matrix of order `size`
 is an array of shape ``(size, row_length(size, itemsize))``; what is right of its diagonal is
-scratch. At order 111 a factor with its solve takes 0.4 of LAPACK's time, on which leaky paths of
+scratch. At order 111 a factor with its solve takes 0.6 of LAPACK's time, on which leaky paths of
 up to some thousand rows rest (``benchmarks/instructions.py``).
 """
 
@@ -13,19 +13,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from buttress._arrays import Array
 from buttress._compile import FAST, inner
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
-from buttress.solvers.numerics.lines import LINE, LineEmitter
+from buttress.solvers.numerics.lines import LINE
 
 # The largest order for loops (measured against LAPACK in one thread).
 _LOOP_ORDER = 256
-# Rows eliminated together: the sums of four lines fill half of the registers.
+# Rows eliminated together: two together take a fifth longer at order 111.
 _ROWS_TOGETHER = 4
 # Share of a diagonal entry that must be left of it, in units of rounding; it may leave nothing.
 _LEAST_LEFT = 8.0
@@ -39,47 +36,6 @@ def row_length(size: int, itemsize: int) -> int:
     """
     width = LINE // itemsize
     return (-(-size // width) | 1) * width
-
-
-@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _reduce_line(  # pragma: no cover (runs while compiling, so not with a warm cache)
-    typing_context: Any, a: Any, low: Any, top: Any, size: Any, column: Any
-) -> Any:
-    """Subtract the products of rows `top` to `size` from one line of each of four rows.
-
-    The rows are those from `low` on, the line is at `column`, and the factor of row p for row j
-    is ``a[p, j]``.
-    """
-    if a.layout != "C":
-        raise TypingError("rows must follow each other in memory")
-    word = types.intp
-    signature = types.void(a, word, word, word, word)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emit = LineEmitter(context, builder, a.dtype)
-        matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
-        stride = cgutils.unpack_tuple(builder, matrix.shape, 2)[1]
-        _, low, top, size, column = arguments
-
-        def add_row(p: Any, sums: list[Any]) -> list[Any]:
-            row = emit.at(matrix.data, p, stride)
-            line = emit.load(emit.at(row, column))
-            first = emit.at(row, low)
-            return [
-                emit.multiply_add(
-                    emit.everywhere(builder.load(emit.at(first, emit.integer(r)))), line, total
-                )
-                for r, total in enumerate(sums)
-            ]
-
-        sums = emit.loop(top, size, [emit.zeros()] * _ROWS_TOGETHER, add_row)
-        for r, total in enumerate(sums):
-            row = emit.at(matrix.data, builder.add(low, emit.integer(r)), stride)
-            target = emit.at(row, column)
-            emit.store(builder.fsub(emit.load(target), total), target)
-        return context.get_dummy_value()
-
-    return signature, generate
 
 
 @inner()
@@ -104,6 +60,37 @@ def _factorise_last(a: Array, low: int, size: int, least: Array) -> bool:
             for k in range(j + 1):
                 row[k] -= share * x[k]
     return definite
+
+
+@inner(fastmath=FAST)
+def _reduce_four(a: Array, low: int, size: int) -> None:
+    """Subtract the products of all later rows from the four from `low` on, four at a time.
+
+    The factor of row p for row j is ``a[p, j]``.
+    """
+    x0, x1, x2, x3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+    width = low + _ROWS_TOGETHER
+    whole = size - (size - width) % _ROWS_TOGETHER
+    for p in range(width, whole, _ROWS_TOGETHER):
+        y0, y1, y2, y3 = a[p], a[p + 1], a[p + 2], a[p + 3]
+        c00, c01, c02, c03 = y0[low], y1[low], y2[low], y3[low]
+        c10, c11, c12, c13 = y0[low + 1], y1[low + 1], y2[low + 1], y3[low + 1]
+        c20, c21, c22, c23 = y0[low + 2], y1[low + 2], y2[low + 2], y3[low + 2]
+        c30, c31, c32, c33 = y0[low + 3], y1[low + 3], y2[low + 3], y3[low + 3]
+        for k in range(width):
+            z0, z1, z2, z3 = y0[k], y1[k], y2[k], y3[k]
+            x0[k] -= c00 * z0 + c01 * z1 + c02 * z2 + c03 * z3
+            x1[k] -= c10 * z0 + c11 * z1 + c12 * z2 + c13 * z3
+            x2[k] -= c20 * z0 + c21 * z1 + c22 * z2 + c23 * z3
+            x3[k] -= c30 * z0 + c31 * z1 + c32 * z2 + c33 * z3
+    for p in range(whole, size):
+        y0 = a[p]
+        c00, c10, c20, c30 = y0[low], y0[low + 1], y0[low + 2], y0[low + 3]
+        for k in range(width):
+            x0[k] -= c00 * y0[k]
+            x1[k] -= c10 * y0[k]
+            x2[k] -= c20 * y0[k]
+            x3[k] -= c30 * y0[k]
 
 
 @inner(fastmath=FAST)
@@ -162,14 +149,12 @@ def factorise_small(a: Array, size: int) -> bool:
     Returns whether the matrix is definite; one that rounding has made singular gets the factor
     of one nearby that is not.
     """
-    width, least = LINE // a.itemsize, _least_left(a, size)
+    least = _least_left(a, size)
     # The rows that do not fill a group are the last ones.
     top = size - size % _ROWS_TOGETHER
     definite = _factorise_last(a, top, size, least)
     for low in range(top - _ROWS_TOGETHER, -1, -_ROWS_TOGETHER):
-        if low + _ROWS_TOGETHER < size:
-            for column in range(0, low + _ROWS_TOGETHER, width):
-                _reduce_line(a, low, low + _ROWS_TOGETHER, size, column)
+        _reduce_four(a, low, size)
         definite &= _factorise_four(a, low, least)
     return definite
 

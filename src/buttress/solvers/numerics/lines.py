@@ -2,8 +2,8 @@
 
 A loop in Python syntax gives no say over registers, so where that matters the instructions are
 written out. A line is one cache line's worth of numbers; the compiler maps lines to whatever
-vectors the processor has. What rests on it, `cholesky` here and the panels of streams, gains a
-factor of 2.5 on leaky paths' factors and of 1.7 on prediction (``benchmarks/instructions.py``).
+vectors the processor has. What rests on it, the panels of streams, gains a factor of 1.7 on
+prediction (``benchmarks/instructions.py``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 On a linear piece a loss has no curvature, and with wide radii most rows lie on one: Newton steps
 jump from piece to piece. Exponential tails change by powers of ten within one step. Both problems
 together are followed here from inside. With the row weights ``beta = w l'``, split at the kink of
-the conjugate where it has one, ``beta = sum of parts``, ``0 <= part <= cap``, a solution has
+the conjugate where it has one, ``beta = sum of pieces``, ``0 <= piece <= cap``, a solution has
 
     2 mu f = (1/M) sum_i y_i beta_i phi_i,   sums of beta M in both classes,
     c'(part_i) + y_i f(x_i) - r >= 0, <= 0 where ``part_i`` is below its cap, above zero,
@@ -46,11 +46,11 @@ class CentralPoint:
         Coordinates of ``f``.
     r : array of shape (2,)
         The thresholds of both classes.
-    parts, room : arrays of shape (n_parts, n)
-        The parts of the row weights and their distances from the caps (which have their own
+    pieces, room : arrays of shape (n_pieces, n)
+        The pieces of the row weights and their distances from the caps (which have their own
         digits; infinite where there is no cap).
-    low, high : arrays of shape (n_parts, n)
-        Multipliers of ``parts >= 0`` and ``parts <= cap``.
+    low, high : arrays of shape (n_pieces, n)
+        Multipliers of ``pieces >= 0`` and ``pieces <= cap``.
     mu, slack : float
         The multiplier of the ball, and ``radius^2 - ||f||^2``.
     n_iter : int
@@ -59,7 +59,7 @@ class CentralPoint:
 
     v: Array
     r: Array
-    parts: Array
+    pieces: Array
     room: Array
     low: Array
     high: Array
@@ -72,7 +72,7 @@ class CentralPoint:
         return CentralPoint(
             self.v + length * change.v,
             self.r + length * change.r,
-            self.parts + length * change.parts,
+            self.pieces + length * change.pieces,
             self.room + length * change.room,
             self.low + length * change.low,
             self.high + length * change.high,
@@ -84,13 +84,13 @@ class CentralPoint:
     @property
     def weights(self) -> Array:
         """The row weights ``beta``."""
-        return np.asarray(self.parts.sum(axis=0))
+        return np.asarray(self.pieces.sum(axis=0))
 
     def products(self, total: float) -> float:
         """The complementarity."""
         capped = np.isfinite(self.room)
         pushed = float(self.room[capped] @ self.high[capped])
-        return (float(np.sum(self.parts * self.low)) + pushed) / total + self.mu * self.slack
+        return (float(np.sum(self.pieces * self.low)) + pushed) / total + self.mu * self.slack
 
 
 # The losses that this module can follow.
@@ -138,17 +138,17 @@ def follow_central_path(
 
 @dataclass(frozen=True, eq=False)
 class _Parabolas:
-    """``c'(b) = curved b + linear`` for both parts."""
+    """``c'(b) = curved b + linear`` for both pieces."""
 
     curved: Array
     linear: Array
     cap: Array
 
-    def derivative(self, parts: Array, room: Array) -> Array:
-        return np.asarray(self.curved * parts + self.linear)
+    def derivative(self, pieces: Array, room: Array) -> Array:
+        return np.asarray(self.curved * pieces + self.linear)
 
-    def curvature(self, parts: Array, room: Array) -> Array:
-        return np.broadcast_to(self.curved, parts.shape)
+    def curvature(self, pieces: Array, room: Array) -> Array:
+        return np.broadcast_to(self.curved, pieces.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +158,15 @@ class _Entropy:
     unit: Array
     cap: Array
 
-    def derivative(self, parts: Array, room: Array) -> Array:
-        return np.asarray(np.log(parts / np.where(np.isfinite(room), room, self.unit)))
+    def derivative(self, pieces: Array, room: Array) -> Array:
+        return np.asarray(np.log(pieces / np.where(np.isfinite(room), room, self.unit)))
 
-    def curvature(self, parts: Array, room: Array) -> Array:
-        return np.asarray(1.0 / parts + 1.0 / room)
+    def curvature(self, pieces: Array, room: Array) -> Array:
+        return np.asarray(1.0 / pieces + 1.0 / room)
 
 
 def _curves(loss: Followed, w: Array) -> _Parabolas | _Entropy:
-    """The derivative of the conjugate, by parts, for weights in units of ``beta``."""
+    """The derivative of the conjugate, by pieces, for weights in units of ``beta``."""
     unbounded = np.full_like(w, np.inf)
     if isinstance(loss, EllipsoidError):
         unit = loss.omega / loss.scale
@@ -195,27 +195,27 @@ class _Path:
         """Uniform weights within the classes, the function that belongs to them at `mu`."""
         beta, cap = self.rows.uniform() * self.total, self.curves.cap
         if len(cap) == 1:
-            parts = beta[None]
+            pieces = beta[None]
         else:
             first = np.minimum(0.5 * beta, 0.5 * cap[0])
-            parts = np.stack([first, beta - first])
+            pieces = np.stack([first, beta - first])
         v = self.features.T @ (self.rows.y * beta) / (2.0 * mu * self.total)
         v *= min(1.0, 0.9 * self.radius / max(float(np.linalg.norm(v)), 1e-300))
         if isinstance(self.curves, _Entropy):
             v *= min(1.0, _GENTLE / max(float(np.abs(self.features @ v).max()), 1e-300))
-        g, room = self.features @ v, cap - parts
-        first = self.slopes(parts, room, g, np.zeros(2))[0]
+        g, room = self.features @ v, cap - pieces
+        first = self.slopes(pieces, room, g, np.zeros(2))[0]
         r = (self.A @ first) / self.A.sum(axis=1)
-        slopes = self.slopes(parts, room, g, r)
+        slopes = self.slopes(pieces, room, g, r)
         unit = float(np.abs(slopes).mean(axis=1).sum())
         low = np.maximum(slopes, 0.0) + unit
         high = np.where(np.isfinite(cap), np.maximum(-slopes, 0.0) + unit, 0.0)
         slack = self.radius**2 - float(v @ v)
-        return CentralPoint(v, r, parts, room, low, high, mu, slack)
+        return CentralPoint(v, r, pieces, room, low, high, mu, slack)
 
-    def slopes(self, parts: Array, room: Array, g: Array, r: Array) -> Array:
-        """Derivatives of the Lagrangian in all parts, times M."""
-        return np.asarray(self.curves.derivative(parts, room) + (self.rows.y * g - r @ self.A))
+    def slopes(self, pieces: Array, room: Array, g: Array, r: Array) -> Array:
+        """Derivatives of the Lagrangian in all pieces, times M."""
+        return np.asarray(self.curves.derivative(pieces, room) + (self.rows.y * g - r @ self.A))
 
     def gap(self, at: CentralPoint) -> tuple[float, float]:
         """The duality gap, and how much of it may be rounding; relative to the objective."""
@@ -237,7 +237,7 @@ class _Path:
         """How far along `change` everything stays positive, at most one."""
         longest = 1.0
         for value, step in (
-            (at.parts, change.parts),
+            (at.pieces, change.pieces),
             (at.room, change.room),
             (at.low, change.low),
             (at.high, change.high),
@@ -255,7 +255,7 @@ class _Step:
     def __init__(self, path: _Path, at: CentralPoint) -> None:
         self.path, self.at = path, at
         g = path.features @ at.v
-        self.residual = path.slopes(at.parts, at.room, g, at.r) - at.low + at.high
+        self.residual = path.slopes(at.pieces, at.room, g, at.r) - at.low + at.high
         beta = at.weights
         self.missing = path.total - path.A @ beta
         image = path.features.T @ (path.rows.y * beta) / path.total
@@ -267,28 +267,28 @@ class _Step:
     def corrected(self) -> CentralPoint:
         """The predictor, then the corrector that aims at the centre it points to."""
         path, at = self.path, self.at
-        curvature = path.curves.curvature(at.parts, at.room)
-        self.theta = curvature + at.low / at.parts + at.high / at.room
+        curvature = path.curves.curvature(at.pieces, at.room)
+        self.theta = curvature + at.low / at.pieces + at.high / at.room
         self.phi = np.sum(1.0 / self.theta, axis=0)
         self.factor = path.system.factor(at.mu, self.phi)
         self.along = self.factor.solve(at.v)
-        nothing = np.zeros_like(at.parts)
+        nothing = np.zeros_like(at.pieces)
         aim = self._direction(nothing, nothing, 0.0)
         after = at.moved(aim, path.longest(at, aim))
         share = (after.products(path.total) / self.complementarity) ** 3
         # every product gets the same part of the complementarity
-        count = at.parts.size + np.count_nonzero(np.isfinite(at.room)) + 1
+        count = at.pieces.size + np.count_nonzero(np.isfinite(at.room)) + 1
         centre = share * self.complementarity / count
         return self._direction(
-            centre * path.total - aim.parts * aim.low,
-            centre * path.total + aim.parts * aim.high,
+            centre * path.total - aim.pieces * aim.low,
+            centre * path.total + aim.pieces * aim.high,
             centre - aim.mu * aim.slack,
         )
 
     def _direction(self, low_target: Array, high_target: Array, target: float) -> CentralPoint:
         """The change for which the products, to first order, become the targets."""
         path, at, phi = self.path, self.at, self.phi
-        right = low_target / at.parts - at.low - (high_target / at.room - at.high) - self.residual
+        right = low_target / at.pieces - at.low - (high_target / at.room - at.high) - self.residual
         freely = np.sum(right / self.theta, axis=0)
         sums = path.A @ phi
         level = (self.missing - path.A @ freely) / sums
@@ -303,6 +303,6 @@ class _Step:
         moved = path.rows.y * (path.features @ dv)
         dr = level + (path.A @ (phi * moved)) / sums
         change = (right - (moved - dr @ path.A)) / self.theta
-        low = (low_target - at.low * change) / at.parts - at.low
+        low = (low_target - at.low * change) / at.pieces - at.low
         high = (high_target + at.high * change) / at.room - at.high
         return CentralPoint(dv, dr, change, -change, low, high, dmu, dslack)

@@ -112,9 +112,9 @@ class _Hulls:
                 break
             low, high = a < share * a.max(), self.cap - a < share * self.cap
             snapped = np.where(low, 0.0, np.where(high, self.cap, a))
-            other = self._closer(self._repaired(snapped))
-            if self._feasible(other) and self._distance(other) < self._distance(best):
-                best = other
+            closer = self._closer(self._repaired(snapped))
+            if self._feasible(closer) and self._distance(closer) < self._distance(best):
+                best = closer
         return best
 
     def _closer(self, a: Array) -> Array:

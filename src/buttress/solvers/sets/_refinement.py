@@ -98,9 +98,9 @@ class RefinedFactor:
 
     def _apply_old(self, v: Array) -> Array:
         out = v.copy()
-        part = np.ascontiguousarray(v[:, self.old.q])
-        solve_rounded(self.old.rounded(), part)
-        out[:, self.old.q] = part
+        curved = np.ascontiguousarray(v[:, self.old.q])
+        solve_rounded(self.old.rounded(), curved)
+        out[:, self.old.q] = curved
         return out
 
     def _precondition(self, r: Array) -> Array:

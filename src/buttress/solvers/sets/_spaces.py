@@ -139,8 +139,8 @@ class KernelFactor:
         present = np.flatnonzero(np.diagonal(gram) > 0)
         if len(present) == 0:
             return s
-        part = np.ix_(present, present)
-        shift = np.linalg.solve(gram[part], self.e[present] @ s)
+        block = np.ix_(present, present)
+        shift = np.linalg.solve(gram[block], self.e[present] @ s)
         return np.asarray(s - shift @ self.solved[present])
 
 

@@ -99,9 +99,9 @@ class Geometry:
             assert self._K is not None
             enough = _FEATURES_BELOW * self.n
             rows = np.linspace(0, self.n - 1, int(np.ceil(1.2 * enough))).astype(int)
-            part = self._K[np.ix_(rows, rows)]
+            sample = self._K[np.ix_(rows, rows)]
             scale = float(np.max(np.diagonal(self._K), initial=0.0))
-            self._high_rank = _pivoted_cholesky(part, scale)[2] > enough or self.rank > enough
+            self._high_rank = _pivoted_cholesky(sample, scale)[2] > enough or self.rank > enough
         return self._high_rank
 
     def function(self, c: Array, v: Array | None) -> tuple[Array, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import register_jitable
 
 from buttress._arrays import Array
 from buttress._compile import compiled
@@ -35,7 +36,7 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
     if isinstance(loss, Logistic):
         return float(_logistic_threshold(s, w, target, guess, loss.slope, _THRESHOLD_STEPS))
     low, high = -np.inf, np.inf
-    r, step = guess, max(1.0, abs(guess), float(np.ptp(s)))
+    r, away = guess, max(1.0, abs(guess), float(np.ptp(s)))
     # Neither the sum nor the differences r - s are known better than this.
     summed = 4e-16 * target * max(1.0, 0.25 * np.sqrt(len(s)))
     resolved = 2.0 * np.finfo(np.float64).eps
@@ -48,24 +49,48 @@ def class_threshold(loss: Any, s: Array, w: Array, target: float, guess: float) 
         excess = float(w @ loss.derivative(t)) - target
         if abs(excess) <= summed:
             return r
-        if excess > 0:
-            high = r
-        else:
-            low = r
         curvature = float(w @ loss.curvature(t)) if np.isfinite(excess) else 0.0
-        new = r - excess / curvature if 0 < curvature < np.inf else np.nan
-        if not low < new < high:
-            if np.isinf(low) or np.isinf(high):
-                new = r - step if excess > 0 else r + step
-                step *= 2.0
-            else:
-                new = 0.5 * (low + high)
-                if high - low <= resolved * max(abs(r), largest):
-                    return r
-        elif abs(new - r) <= resolved * max(abs(r), largest):
-            return new
-        r = new
-    return r
+        least = resolved * max(abs(r), largest)
+        r, low, high, away, done = _nearer(r, excess, curvature, (low, high), away, least)
+        if done:
+            break
+    return float(r)
+
+
+@register_jitable
+def _nearer(
+    r: float,
+    excess: float,
+    curvature: float,
+    bracket: tuple[float, float],
+    away: float,
+    least: float,
+) -> tuple[float, float, float, float, bool]:
+    """The next guess of a root after `r`, where the sum exceeds its target by `excess`.
+
+    It is Newton's step where that stays inside the bracket, a step `away` (twice as far the next
+    time) while there is none, else the middle.
+
+    Returns
+    -------
+    r, low, high, away : float
+    done : bool
+        Whether it is no further than `least` from the last one.
+    """
+    low, high = bracket
+    if excess > 0:
+        high = r
+    else:
+        low = r
+    new = r - excess / curvature if 0 < curvature < np.inf else np.nan
+    if low < new < high:
+        return new, low, high, away, abs(new - r) <= least
+    if np.isinf(low) or np.isinf(high):
+        return (r - away if excess > 0 else r + away), low, high, 2.0 * away, False
+    new = 0.5 * (low + high)
+    if high - low <= least or new in (low, high):
+        return r, low, high, away, True
+    return new, low, high, away, False
 
 
 def _between_rows(
@@ -112,22 +137,10 @@ def _ellipsoid_threshold(
         curvature *= bend
         if abs(excess) <= 4e-16 * target:
             return r
-        if excess > 0:
-            high = r
-        else:
-            low = r
-        new = r - excess / curvature if curvature > 0 else np.nan
-        if low < new < high:
-            if abs(new - r) <= 1e-16 * abs(r):
-                return new
-        elif np.isinf(low) or np.isinf(high):
-            new = r - away if excess > 0 else r + away
-            away *= 2.0
-        else:
-            new = 0.5 * (low + high)
-            if new in (low, high):
-                return r
-        r = new
+        least = 1e-16 * abs(r)
+        r, low, high, away, done = _nearer(r, excess, curvature, (low, high), away, least)
+        if done:
+            return r
     return r
 
 
@@ -157,22 +170,10 @@ def _logistic_threshold(
         excess = total - target
         if abs(excess) <= summed:
             return r
-        if excess > 0:
-            high = r
-        else:
-            low = r
-        new = r - excess / curvature if curvature > 0 else np.nan
-        if low < new < high:
-            if abs(new - r) <= resolved * max(abs(r), largest):
-                return new
-        elif np.isinf(low) or np.isinf(high):
-            new = r - away if excess > 0 else r + away
-            away *= 2.0
-        else:
-            new = 0.5 * (low + high)
-            if high - low <= resolved * max(abs(r), largest):
-                return r
-        r = new
+        least = resolved * max(abs(r), largest)
+        r, low, high, away, done = _nearer(r, excess, curvature, (low, high), away, least)
+        if done:
+            return r
     return r
 
 
@@ -183,10 +184,10 @@ def _logistic_sums(s: Array, w: Array, r: float, slope: float) -> tuple[float, f
     for i in range(len(s)):
         t = r - s[i]
         tail = np.exp(-abs(t))
-        part = tail / (1.0 + tail)
-        share = 1.0 - part if t > 0 else part
+        smaller = tail / (1.0 + tail)
+        share = 1.0 - smaller if t > 0 else smaller
         total += w[i] * share
-        curvature += w[i] * part * (1.0 - part)
+        curvature += w[i] * smaller * (1.0 - smaller)
     return slope * total, slope * curvature
 
 

@@ -111,18 +111,18 @@ def change_products(
     size = len(Z)
     share = np.empty(panel.shape[1], dtype=Z.dtype)
     for first in range(0, changed.size, panel.shape[1]):
-        part = changed[first : first + panel.shape[1]]
-        for j in range(part.size):
-            i = part[j]
+        some = changed[first : first + panel.shape[1]]
+        for j in range(some.size):
+            i = some[j]
             share[j] = omega[i] * (kappa[i] - used[i]) / largest
             used[i] = kappa[i]
         for k in range(size):
             source, target, plain = Z[k], panel[k], rows[k]
-            for j in range(part.size):
-                plain[j] = source[part[j]]
+            for j in range(some.size):
+                plain[j] = source[some[j]]
                 target[j] = share[j] * plain[j]
         # Zero, but not as a constant, for which the loops would be compiled once more.
-        add_products(panel, rows, min(first, 0), part.size, size, largest, H)
+        add_products(panel, rows, min(first, 0), some.size, size, largest, H)
 
 
 @inner()

@@ -6,8 +6,7 @@ are and how to solve them; the loop knows the loss, judges the steps and follows
 are those of the page on methods: u margins, t minus the derivative of the loss, kappa its
 curvature, omega row weights that sum to one.
 
-Steps are judged by slopes alone: along a step the objective is convex, so
-``phi(1) - phi(0) <= (phi'(1/2) + phi'(1)) / 2``; no loss is evaluated, and with it no logarithm.
+Steps are judged by slopes alone (`_safe_share`).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, compiled, inner
+from buttress.solvers.smooth._safe_share import BISECTIONS, narrowed
 from buttress.solvers.smooth._space import (
     Point,
     Problem,
@@ -32,7 +32,6 @@ from buttress.solvers.smooth._space import (
 )
 from buttress.solvers.smooth.margins import balancing_shift, imbalance, set_slopes
 
-_BISECTIONS = 60
 # Below this change of the slopes the first few Newton steps need no safeguard.
 _CLOSE = 1e-3
 _TRUSTED_STEPS = 4
@@ -113,22 +112,16 @@ def _safe_share(
     Along the step the objective's slope goes from the first to the second of `slopes`; the
     penalty's part of it from the first of `penalty` to the sum of both.
     """
-    start, end = slopes
-    if end <= 0.0:
+    if slopes[1] <= 0.0:
         return 1.0  # falling all the way
     low, high = 0.0, 1.0
-    for attempt in range(_BISECTIONS):
+    for _ in range(BISECTIONS):
         share = 0.5 * (low + high)
         slope = penalty[0] + share * penalty[1]
         slope += _slope_along(loss, omega, point.u, trial.u, share, work)
-        if attempt == 0 and slope + end <= 0.1 * start:
-            return 1.0
-        if slope > 0.05 * start:
-            high = share
-        elif slope < 0.5 * start:
-            low = share
-        else:
-            return share
+        low, high, found_share = narrowed(low, high, slope, slopes)
+        if found_share:
+            break
     return low
 
 
@@ -248,19 +241,19 @@ def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point)
 
 
 @inner()
-def _store(point: Point, half: float, residual: float, steps: int, index: int, found: Room) -> None:
-    x, b, row, interval = point.x, point.b[0], found.coefs[index], found.intervals[index]
+def _store(point: Point, half: float, residual: float, steps: int, index: int, room: Room) -> None:
+    x, b, row, interval = point.x, point.b[0], room.coefs[index], room.intervals[index]
     for k in range(x.size):
         row[k] = x[k]
-    found.intercepts[index], interval[0], interval[1] = b, b - half, b + half
-    found.residuals[index], found.iterations[index] = residual, steps
+    room.intercepts[index], interval[0], interval[1] = b, b - half, b + half
+    room.residuals[index], room.iterations[index] = residual, steps
 
 
 @inner()
-def _fill_tail(problem: Problem, last: int, found: Room) -> None:
+def _fill_tail(problem: Problem, last: int, room: Room) -> None:
     """Beyond the penalty `last` solutions are known multiples of its own."""
-    lambdas, coefs, intercepts = problem.lambdas, found.coefs, found.intercepts
-    intervals, residuals, iterations = found.intervals, found.residuals, found.iterations
+    lambdas, coefs, intercepts = problem.lambdas, room.coefs, room.intercepts
+    intervals, residuals, iterations = room.intervals, room.residuals, room.iterations
     for index in range(last + 1, lambdas.size):
         factor = (lambdas[last] / lambdas[index]) ** problem.tail_exponent
         for k in range(coefs.shape[1]):
@@ -272,7 +265,7 @@ def _fill_tail(problem: Problem, last: int, found: Room) -> None:
 
 @compiled()
 def follow_path(
-    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, found: Room
+    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, room: Room
 ) -> None:
     """Solve for every penalty, from the largest to the smallest, with warm starts.
 
@@ -295,8 +288,8 @@ def follow_path(
             swapped, residual, steps = solved
             if swapped:
                 point, trial = trial, point
-        _store(point, max(half, 0.0), residual, steps, index, found)
+        _store(point, max(half, 0.0), residual, steps, index, room)
         precise = not flat and problem.tail_exponent > 0.0 and residual <= problem.tol
         if precise and _smallest(point.u) >= 1.0:
-            _fill_tail(problem, index, found)
+            _fill_tail(problem, index, room)
             return

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from buttress._arrays import Array
+from buttress.solvers.smooth._safe_share import BISECTIONS, narrowed
 
-_BISECTIONS = 60
 # Below this change of the slopes the first few steps need no safeguard.
 _CLOSE = 1e-3
 _TRUSTED_STEPS = 4
@@ -54,12 +54,12 @@ class PlainPoint:
     b: float
     u: Array
 
-    def towards(self, other: PlainPoint, share: float) -> PlainPoint:
+    def towards(self, target: PlainPoint, share: float) -> PlainPoint:
         """The point after a share of the way."""
         return PlainPoint(
-            self.x + share * (other.x - self.x),
-            self.b + share * (other.b - self.b),
-            self.u + share * (other.u - self.u),
+            self.x + share * (target.x - self.x),
+            self.b + share * (target.b - self.b),
+            self.u + share * (target.u - self.u),
         )
 
 
@@ -134,8 +134,8 @@ class FeatureRows:
         scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         H *= scale * scale[:, None]
         H[np.diag_indices(size)] = 1.0
-        found = scale * _solve(H, (scale * downhill)[None])[0]
-        x, b = point.x + found[:p], point.b + (float(found[p]) if fit_intercept else 0.0)
+        change = scale * _solve(H, (scale * downhill)[None])[0]
+        x, b = point.x + change[:p], point.b + (float(change[p]) if fit_intercept else 0.0)
         return PlainPoint(x, b, self.margins(x, b))
 
     def penalty_slopes(self, point: PlainPoint, step: PlainPoint) -> tuple[float, float]:
@@ -203,7 +203,7 @@ def solve_penalty(
         change = float(np.max(np.abs(new_t - t)))
         error = float(np.max(np.abs(new_t - t + kappa * du)))
         if change > _CLOSE or steps > _TRUSTED_STEPS:
-            pull, growth = (2.0 * lam * part for part in rows.penalty_slopes(point, trial))
+            pull, growth = (2.0 * lam * slope for slope in rows.penalty_slopes(point, trial))
             slopes = pull - (omega * t) @ du, pull + growth - (omega * new_t) @ du
             share = _safe_share(rows, loss, point, du, slopes, pull, growth)
             if share == 0.0 and change > _CLOSE:
@@ -230,23 +230,16 @@ def _safe_share(
     """The share of a step to take so that the objective falls; 0 when rounding hides that.
 
     Along the step the objective's slope goes from the first to the second of `slopes`; the
-    penalty's part of it from `pull` to ``pull + growth``. The objective is convex, so that two
-    slopes bound its change, and no loss is evaluated.
+    penalty's part of it from `pull` to ``pull + growth``.
     """
-    start, end = slopes
-    if end <= 0.0:
+    if slopes[1] <= 0.0:
         return 1.0  # falling all the way
     low, high = 0.0, 1.0
-    for attempt in range(_BISECTIONS):
+    for _ in range(BISECTIONS):
         share = 0.5 * (low + high)
         slope = pull + share * growth
         slope += float((rows.omega * np.asarray(loss.derivative(point.u + share * du))) @ du)
-        if attempt == 0 and slope + end <= 0.1 * start:
-            return 1.0
-        if slope > 0.05 * start:
-            high = share
-        elif slope < 0.5 * start:
-            low = share
-        else:
-            return share
+        low, high, found_share = narrowed(low, high, slope, slopes)
+        if found_share:
+            break
     return low

@@ -123,7 +123,7 @@ def implements(generic: Callable[..., Any], *kinds: type) -> Callable[[Any], Any
     """Make the decorated function what `generic` does for some kinds of space."""
 
     def register(function: Any) -> Any:
-        def choose(space: Any, *rest: Any) -> Any:  # pragma: no cover (runs while compiling)
+        def choose(space: Any, *arguments: Any) -> Any:  # pragma: no cover (runs while compiling)
             return function if space.instance_class in kinds else None
 
         overload(generic, strict=False, jit_options=WITHIN)(choose)

@@ -113,16 +113,16 @@ def _set_parts(
 ) -> None:
     """The losses' parts of both objectives, and the signed weighted slopes of the dual point."""
     positive = y > 0
-    for part in few_models(scores.shape):
-        u = y * (scores[part] + intercepts[part, None])
-        primal[part] = loss.value(u) @ omega
+    for models in few_models(scores.shape):
+        u = y * (scores[models] + intercepts[models, None])
+        primal[models] = loss.value(u) @ omega
         s = -np.asarray(loss.derivative(u))
         if fit_intercept:
             up, down = s @ (omega * positive), s @ (omega * ~positive)
             ratio = np.minimum(1.0, np.stack([down / up, up / down], axis=1))
             s *= np.where(positive, ratio[:, :1], ratio[:, 1:])
-        dual[part] = -loss.conjugate(-s) @ omega
-        np.multiply(s, omega * y, out=pulls[part])
+        dual[models] = -loss.conjugate(-s) @ omega
+        np.multiply(s, omega * y, out=pulls[models])
 
 
 def kkt_residuals(

@@ -136,10 +136,10 @@ def from_gram(K: Array, most_features: int | None = None) -> Geometry:
     return Geometry(scaled, True, scale)
 
 
-def _definite(part: Array) -> bool:
+def _definite(block: Array) -> bool:
     """Whether a principal part has full rank by the measure of the pivoted factorisation."""
-    factor, info = lapack.dpotrf(part.T, lower=0, clean=0)
-    smallest = 100.0 * len(part) * np.finfo(np.float64).eps * float(np.max(np.diagonal(part)))
+    factor, info = lapack.dpotrf(block.T, lower=0, clean=0)
+    smallest = 100.0 * len(block) * np.finfo(np.float64).eps * float(np.max(np.diagonal(block)))
     return bool(info == 0 and np.min(np.diagonal(factor)) ** 2 > smallest)
 
 

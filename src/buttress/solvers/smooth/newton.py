@@ -144,17 +144,17 @@ def newton(task: NewtonTask) -> Paths:
         Of this one problem.
     """
     scalars = compiled_loss(task.loss) if len(task.lambdas) >= _MANY else None
-    found = _plainly(task) if scalars is None else _compiled(task, scalars)
-    coefs = found.coefs
+    solutions = _plainly(task) if scalars is None else _compiled(task, scalars)
+    coefs = solutions.coefs
     if task.geometry.kernel_form and len(task.held) < len(task.y):
         coefs = np.zeros((len(task.lambdas), len(task.y)))
-        coefs[:, task.held] = found.coefs
+        coefs[:, task.held] = solutions.coefs
     return Paths(
-        found.intercepts[None],
-        found.intervals[None],
+        solutions.intercepts[None],
+        solutions.intervals[None],
         [coefs],
-        found.iterations[None],
-        found.residuals[None] <= task.tol,
+        solutions.iterations[None],
+        solutions.residuals[None] <= task.tol,
         "newton",
         task.geometry.matrix,
     )
@@ -190,9 +190,11 @@ def _compiled(task: NewtonTask, scalars: Any) -> Room:
         task.max_iter,
         task.signs_only,
     )
-    found = Room.of(len(task.lambdas), size)
-    for_loss(follow_path, scalars)(space, scalars, problem, point, trial, np.empty((3, n)), found)
-    return found
+    solutions = Room.of(len(task.lambdas), size)
+    for_loss(follow_path, scalars)(
+        space, scalars, problem, point, trial, np.empty((3, n)), solutions
+    )
+    return solutions
 
 
 def _plainly(task: NewtonTask) -> Room:
@@ -213,7 +215,7 @@ def _plainly(task: NewtonTask) -> Room:
     point = PlainPoint(np.asarray(x, np.float64), b, rows.margins(x, b))
     if task.start is None and task.fit_intercept:
         point = balanced(rows, loss, point)
-    found, flat, tail = Room.of(len(task.lambdas), size), task.flat_margins, tail_exponent(loss)
+    solutions, flat, tail = Room.of(len(task.lambdas), size), task.flat_margins, tail_exponent(loss)
     tols = np.full(len(task.lambdas), task.tol)
     if task.wanted is not None:
         tols[np.setdiff1d(np.arange(len(tols)), task.wanted)] = max(_UNDER_WAY, task.tol)
@@ -229,14 +231,14 @@ def _plainly(task: NewtonTask) -> Room:
                 rows, loss, lam, point, task.fit_intercept, tols[index], task.max_iter
             )
             low = high = point.b
-        found.coefs[index], found.intercepts[index] = point.x, point.b
-        found.intervals[index], found.residuals[index] = (low, high), residual
-        found.iterations[index] = steps
+        solutions.coefs[index], solutions.intercepts[index] = point.x, point.b
+        solutions.intervals[index], solutions.residuals[index] = (low, high), residual
+        solutions.iterations[index] = steps
         if tail > 0.0 and residual <= task.tol and point.u.min() >= 1.0:
             factor = (lam / task.lambdas[index + 1 :]) ** tail
-            found.coefs[index + 1 :] = factor[:, None] * point.x
-            found.intercepts[index + 1 :] = factor * point.b
-            found.intervals[index + 1 :] = (factor * point.b)[:, None]
-            found.residuals[index + 1 :] = residual
+            solutions.coefs[index + 1 :] = factor[:, None] * point.x
+            solutions.intercepts[index + 1 :] = factor * point.b
+            solutions.intervals[index + 1 :] = (factor * point.b)[:, None]
+            solutions.residuals[index + 1 :] = residual
             break
-    return found
+    return solutions

@@ -54,43 +54,40 @@ class Paths:
         """f at all rows, shape (q, L, n)."""
         return np.stack([self.scores_at(q) for q in range(len(self.intercept))])
 
-    def scores_at(self, q: int, rows: Any = slice(None), part: slice = slice(None)) -> Array:
-        """f of problem `q` at some of the rows, without the intercept, shape (L, rows).
-
-        `part` are the penalties that are wanted.
-        """
+    def scores_at(self, q: int, rows: Any = slice(None), penalties: slice = slice(None)) -> Array:
+        """f of problem `q` at some of the rows, without the intercept, shape (L, rows)."""
         if self.given_scores is not None:
-            return np.asarray(self.given_scores[q][part, rows])
-        return np.asarray(self.coefs[q][part] @ self.matrix[rows].T)
+            return np.asarray(self.given_scores[q][penalties, rows])
+        return np.asarray(self.coefs[q][penalties] @ self.matrix[rows].T)
 
-    def coefficients(self, q: int, part: slice = slice(None)) -> Array:
+    def coefficients(self, q: int, penalties: slice = slice(None)) -> Array:
         """Coefficients of problem `q`, shape (L, m), float64."""
-        return np.asarray(self.coefs[q][part], dtype=np.float64)
+        return np.asarray(self.coefs[q][penalties], dtype=np.float64)
 
     @classmethod
-    def joined(cls, parts: Sequence[Paths]) -> Paths:
+    def joined(cls, pieces: Sequence[Paths]) -> Paths:
         """All problems of several paths of one method in the same geometry."""
         whole: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS
+            name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _ARRAYS
         }
-        whole["coefs"] = [coef for part in parts for coef in part.coefs]
-        scores = [part.given_scores for part in parts if part.given_scores is not None]
+        whole["coefs"] = [coef for piece in pieces for coef in piece.coefs]
+        scores = [piece.given_scores for piece in pieces if piece.given_scores is not None]
         given = np.concatenate(scores) if scores else None
-        method, matrix = parts[0].method, parts[0].matrix
+        method, matrix = pieces[0].method, pieces[0].matrix
         return cls(**whole, method=method, matrix=matrix, given_scores=given)
 
     @classmethod
-    def chained(cls, parts: Sequence[Paths]) -> Paths:
+    def chained(cls, pieces: Sequence[Paths]) -> Paths:
         """All penalties of several paths of the same problems, without scores."""
-        if len(parts) == 1:
-            return parts[0]
+        if len(pieces) == 1:
+            return pieces[0]
         whole: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts], axis=1)
+            name: np.concatenate([getattr(piece, name) for piece in pieces], axis=1)
             for name in _ARRAYS
         }
-        pieces = zip(*(part.coefs for part in parts), strict=True)
-        coefs = [np.concatenate(coefs) for coefs in pieces]
-        return cls(**whole, coefs=coefs, method=parts[0].method, matrix=parts[0].matrix)
+        of_problems = zip(*(piece.coefs for piece in pieces), strict=True)
+        coefs = [np.concatenate(coefs) for coefs in of_problems]
+        return cls(**whole, coefs=coefs, method=pieces[0].method, matrix=pieces[0].matrix)
 
     def at(self, penalties: IntArray) -> Paths:
         """The solutions at some of the penalties, without scores and refinement."""

@@ -11,6 +11,8 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.solvers.smooth.geometry import Geometry
 
+NEWTON_ITERATIONS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Problems:
@@ -26,16 +28,19 @@ class Problems:
     lambdas : array of shape (L,)
         Penalties on the geometry's scale, decreasing.
     loss : LeakyHockeyStick or any smooth loss
+        One that cannot be compiled is left to Newton's method in NumPy.
     answers : array of shape (q,)
         Problems of which only the answer at the rows without weight is needed have a number: of
         its own where a sign answers, one for all those of which the largest score does. The
-        others have -1.
+        others have -1. Columns in kernel form stop when answers are settled, Newton's method
+        when signs are.
     weight : array of shape (n,), optional
         Row weights of which every row of `omega` is a multiple or zero.
     fit_intercept : bool
     tol : float
         Newton: on the largest error of a row's slope against its coefficient.
     max_iter : int
+        Newton's steps a penalty.
     start : tuple of arrays of shapes (q, n) and (q,), optional
         Coefficients and intercepts near the solutions, where there is one penalty.
     """
@@ -46,17 +51,35 @@ class Problems:
     lambdas: Array
     loss: Any
     answers: IntArray
-    weight: Array | None
-    fit_intercept: bool
-    tol: float
-    max_iter: int
+    weight: Array | None = None
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = NEWTON_ITERATIONS
     start: tuple[Array, Array] | None = None
+
+    @classmethod
+    def at(
+        cls,
+        geometry: Geometry,
+        Y: Array,
+        omega: Array,
+        penalties: Array,
+        loss: Any,
+        *,
+        answers: IntArray | None = None,
+        **rules: Any,
+    ) -> Problems:
+        """Problems at `penalties` on the original scale; `rules` are attributes with defaults."""
+        lambdas = np.asarray(penalties, dtype=np.float64) / geometry.scale
+        if answers is None:
+            answers = np.full(len(Y), -1)
+        return cls(geometry, Y, omega, lambdas, loss, answers, **rules)
 
     @cached_property
     def _companions(self) -> IntArray:
         """How many problems answer together with each."""
-        _, place, size = np.unique(self.answers, return_inverse=True, return_counts=True)
-        return np.asarray(size[place])
+        _, position, size = np.unique(self.answers, return_inverse=True, return_counts=True)
+        return np.asarray(size[position])
 
     @property
     def signs_only(self) -> BoolArray:

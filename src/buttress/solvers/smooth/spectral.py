@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array
 from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import SmoothLoss, require
 from buttress.solvers.smooth.columns.driver import batched
@@ -31,7 +31,7 @@ from buttress.solvers.smooth.geometry import Geometry
 from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths
-from buttress.solvers.smooth.problems import Problems
+from buttress.solvers.smooth.problems import NEWTON_ITERATIONS, Problems
 
 __all__ = ["NEWTON_FEATURES", "Paths", "polish", "solve_problems"]
 
@@ -47,52 +47,24 @@ _MUCH_WORK = 8e10
 # Largest step from one penalty to the next on the way to a few: as between those of a path that are
 # solved first.
 _LARGEST_STEP = 10.0**0.45
-_NEWTON_ITERATIONS = 100
 # Penalties of a path's piece, at least: it begins with some that lead to its first one.
 _LEAST_PIECE = 40
 
 
 def solve_problems(
-    geometry: Geometry,
-    Y: Array,
-    omega: Array,
-    penalties: Array,
-    loss: Any,
+    problems: Problems,
     *,
-    weight: Array | None = None,
-    fit_intercept: bool = True,
-    tol: float = 1e-8,
-    max_iter: int = _NEWTON_ITERATIONS,
     method: str = "auto",
     n_threads: int = 1,
-    answers: IntArray | None = None,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> Paths:
     """Solve every problem at every penalty.
 
     Parameters
     ----------
-    geometry : Geometry
-        The rows; shared by all problems.
-    Y, omega : arrays of shape (q, n)
-        Labels ±1, and weights that sum to one in every problem; a weight of zero holds the row
-        out of the problem, and it is predicted all the same.
-    penalties : array of shape (L,)
-        On the original scale, decreasing.
-    loss : LeakyHockeyStick or any smooth loss
-        One that cannot be compiled is left to Newton's method in NumPy.
-    weight : array of shape (n,), optional
-        Row weights of which every row of `omega` is a multiple or zero.
-    tol : float
-        Newton: on the largest error of a row's slope against its coefficient.
     method : {"auto", "newton", "batched"}
     n_threads : int
         Problems (or columns) are divided among so many threads.
-    answers : array of shape (q,), optional
-        Problems of which only the answer at the rows without weight is needed have a number: of
-        its own where a sign answers, one for all those of which the largest score does. The
-        others have -1. Columns in kernel form stop when answers are settled, Newton's method
-        when signs are.
     advance : callable
         Told the number of problems finished.
 
@@ -100,20 +72,15 @@ def solve_problems(
     -------
     Paths
     """
-    require(loss, SmoothLoss, f"method {method!r}")
-    lambdas = np.asarray(penalties, dtype=np.float64) / geometry.scale
-    few = len(Y) * len(lambdas) < _FEW_COLUMNS
+    require(problems.loss, SmoothLoss, f"method {method!r}")
+    count = len(problems.Y)
     if method == "auto":
-        method = _cheaper_method(geometry, loss, len(Y), lambdas)
-    if answers is None:
-        answers = np.full(len(Y), -1)
-    problems = Problems(
-        geometry, Y, omega, lambdas, loss, answers, weight, fit_intercept, tol, max_iter
-    )
+        method = _cheaper_method(problems)
     if method == "batched":
-        down = _down_to if few and geometry.kernel_form else batched
+        few = count * len(problems.lambdas) < _FEW_COLUMNS
+        down = _down_to if few and problems.geometry.kernel_form else batched
         paths = down(problems, n_threads)
-        advance(len(Y))
+        advance(count)
         return paths
     return _newton_paths(problems, n_threads, advance)
 
@@ -129,17 +96,17 @@ def _newton_paths(problems: Problems, n_threads: int, advance: Callable[[int], N
         q, ends = piece
         ladder, wanted = ladders[ends]
         task = NewtonTask.of(problems, q, ladder, wanted=wanted, signs_only=bool(loose[q]))
-        found = newton(task).at(wanted)
+        paths = newton(task).at(wanted)
         if ends[0] == 0:
             advance(1)
-        return found
+        return paths
 
     with one_blas_thread() if count > 1 else nullcontext():
-        found = in_threads(run, pieces, n_threads)
+        solved = in_threads(run, pieces, n_threads)
     of_problem: list[list[Paths]] = [[] for _ in range(count)]
-    for (q, _), piece in zip(pieces, found, strict=True):
-        of_problem[q].append(piece)
-    return Paths.joined([Paths.chained(parts) for parts in of_problem])
+    for (q, _), paths in zip(pieces, solved, strict=True):
+        of_problem[q].append(paths)
+    return Paths.joined([Paths.chained(paths) for paths in of_problem])
 
 
 def _pieces(
@@ -164,7 +131,7 @@ def polish(
     *,
     fit_intercept: bool,
     tol: float,
-    max_iter: int = _NEWTON_ITERATIONS,
+    max_iter: int = NEWTON_ITERATIONS,
 ) -> Paths:
     """Newton's method for one problem and penalty from a point near the solution.
 
@@ -192,13 +159,14 @@ def _down_to(problems: Problems, n_threads: int) -> Paths:
     )
 
 
-def _cheaper_method(geometry: Geometry, loss: Any, n_problems: int, lambdas: Array) -> str:
+def _cheaper_method(problems: Problems) -> str:
+    geometry, lambdas, count = problems.geometry, problems.lambdas, len(problems.Y)
     n, small = geometry.matrix.shape[1], NEWTON_FEATURES
-    many = n_problems * len(lambdas) >= _FEW_COLUMNS
+    many = count * len(lambdas) >= _FEW_COLUMNS
     if geometry.kernel_form:
         small = _NEWTON_ROWS
         # about what Newton's method takes, on its way down and at the penalty (1000, 2000 rows)
         steps = 2.0 + 1.5 * max(0.0, float(-np.log10(lambdas[-1]))) ** 2
-        many = many or n_problems * steps * n**3 >= _MUCH_WORK
-    worth = many and n > small and compiled_loss(loss) is not None
+        many = many or count * steps * n**3 >= _MUCH_WORK
+    worth = many and n > small and compiled_loss(problems.loss) is not None
     return "batched" if worth else "newton"

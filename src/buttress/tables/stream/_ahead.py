@@ -91,7 +91,7 @@ class WriteAhead:
                 copied = file.read(len(chunk))
                 if copied != chunk:
                     pairs = enumerate(zip(chunk, copied, strict=False))
-                    same = next((i for i, (one, other) in pairs if one != other), len(copied))
+                    same = next((i for i, (one, two) in pairs if one != two), len(copied))
                     return common + same
                 common += len(chunk)
         return common

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from buttress.tables._columns import objects
 from buttress.tables.grammar import Malformed
 from buttress.tables.stream.rows import LineReader, RowParser
+from buttress.tables.table import objects
 
 
 class LabelStream:

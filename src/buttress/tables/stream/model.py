@@ -13,6 +13,7 @@ from buttress.classifiers.online.base import BaseOnlineClassifier
 from buttress.classifiers.online.checkpoint import CheckpointError, read_checkpoint
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.encoder import TableEncoder
+from buttress.tables.row_encoding import assemble
 
 
 def learner_of(model: Any) -> BaseOnlineClassifier:
@@ -72,12 +73,7 @@ def as_model(learner: Any, encoder: TableEncoder, columns: dict[str, Any]) -> Ta
     ignore = [name for name in (columns["key"],) if name is not None]
     model = TableClassifier(learner, target=columns["target"], ignore=ignore)
     model.set_params(missing=encoder.missing, standardize=encoder.standardize)
-    model.encoder_, model.estimator_ = encoder, learner
-    model.rows_ = np.arange(0)
-    model.classes_ = learner.classes_
-    model.n_features_in_ = encoder.n_features_in_
-    model.feature_names_in_ = encoder.feature_names_in_
-    return model
+    return assemble(model, encoder, learner)
 
 
 def encoder_state(encoder: TableEncoder) -> dict[str, Any]:
@@ -118,7 +114,7 @@ def _class_named(name: str) -> Any:
     """The public online learner of this name; nothing else is ever made."""
     from buttress.classifiers import online
 
-    found = getattr(online, name) if name in online.__all__ else None
-    if not (isinstance(found, type) and issubclass(found, BaseOnlineClassifier)):
+    learner = getattr(online, name) if name in online.__all__ else None
+    if not (isinstance(learner, type) and issubclass(learner, BaseOnlineClassifier)):
         raise CheckpointError(f"there is no online learner {name!r}")
-    return found
+    return learner

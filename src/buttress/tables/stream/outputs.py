@@ -142,13 +142,11 @@ class Lines:
         size = int(state["size"])
         if self.path is None:
             return
-        if is_special(self.path):
-            if size:
+        if is_special(self.path) or not self.path.exists():
+            if size and is_special(self.path):
                 raise StreamChanged(
                     f"{self.path} is no file: what was written there cannot be checked"
                 )
-            return
-        if not self.path.exists():
             if size:
                 raise StreamChanged(
                     f"{self.path} is missing: the run has written {size} bytes to it"
@@ -166,6 +164,7 @@ class Lines:
             if written.hexdigest() != state["sha256"]:
                 raise StreamChanged(f"{self.path} is not what the run has written, or was changed")
             self._check_rest(file, is_own)
+        self._written = written
 
     def _check_rest(self, file: BinaryIO, is_own: Callable[[str], bool]) -> None:
         """Raise unless what stands behind the last checkpoint was written before a crash."""
@@ -199,15 +198,10 @@ class Lines:
         )
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on behind the last checkpoint: what was written after it goes."""
+        """Go on behind the last checkpoint, after `check`: what was written after it goes."""
         self.size = int(state["size"])
         if self.path is None or is_special(self.path) or not self.path.exists():
             return
-        with self.path.open("rb") as file:
-            left = self.size
-            while chunk := file.read(min(left, 1 << 20)):
-                self._written.update(chunk)
-                left -= len(chunk)
         self.file = self.path.open("r+b")
         self.file.truncate(self.size)
         self.file.seek(self.size)

@@ -82,8 +82,7 @@ class LineReader:
 
     def next(self) -> str | None:
         """The next line without its end, or None when there is none (yet)."""
-        part = self.file.readline()
-        raw = self._rest + (part or b"")
+        raw = self._rest + (self.file.readline() or b"")
         if not raw:
             return None
         if self.growing and not raw.endswith(b"\n"):

@@ -16,14 +16,13 @@ import numpy as np
 from buttress._words import did_you_mean
 from buttress.classifiers.online.checkpoint import write_checkpoint
 from buttress.classifiers.online.labels import answers
-from buttress.tables._columns import objects
 from buttress.tables.encoder import TableEncoder
 from buttress.tables.grammar import Malformed, class_labels
 from buttress.tables.stream._labels import LabelStream
 from buttress.tables.stream._saving import held_checkpoint, saved_state
-from buttress.tables.stream.outputs import Lines, StreamChanged
+from buttress.tables.stream.outputs import Lines
 from buttress.tables.stream.rows import LineReader, Row, RowParser
-from buttress.tables.table import Table, listed
+from buttress.tables.table import Table, listed, objects
 
 # Lines that are no rows, kept until they are written.
 _MOST_REJECTS = 10_000
@@ -323,13 +322,13 @@ class StreamRun:
         """Learn what at most one block of label lines says; False when there were none."""
         assert self.labels is not None
         assert self.encoder is not None
-        learned, found = [], False
+        learned, any_line = [], False
         for _ in range(self.plan.block_rows):
             try:
                 pair = self.labels.next()
                 if pair is None:
                     break
-                found = True
+                any_line = True
                 key, label = pair
                 self._announced(label)
                 if key in self.labels.waiting:
@@ -337,7 +336,7 @@ class StreamRun:
                 else:
                     self.labels.keep_early(key, label)
             except Malformed as reason:
-                found = True
+                any_line = True
                 self._reject("labels", self.labels.reader.lines, str(reason), "")
         if learned:
             values, positions, given, codes = zip(*learned, strict=True)
@@ -347,7 +346,7 @@ class StreamRun:
                 positions=np.array(positions),
                 answered=np.array(given),
             )
-        return found
+        return any_line
 
     # -- saving ----------------------------------------------------------------------------
 
@@ -385,6 +384,3 @@ def _csv_line(fields: Sequence[Any]) -> str:
         ["" if item is None else item for item in fields]
     )
     return buffer.getvalue()
-
-
-__all__ = ["StreamChanged", "StreamInterrupted", "StreamPlan", "StreamRun"]

@@ -57,18 +57,13 @@ def decision(paths):
 def test_signs_of_held_out_scores_are_those_of_the_exact_path(folds_of, options, r, method):
     K, Y, omega = folds_of(3, **options)
     geometry, loss = from_gram(K), LeakyHockeyStick(r)
-    common = {"n_threads": 2, "weight": None}
-    exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton", **common)
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS, loss, tol=1e-12), method="newton", n_threads=2
+    )
     found = solve_problems(
-        geometry,
-        Y,
-        omega,
-        ALPHAS,
-        loss,
-        tol=1e-6,
+        Problems.at(geometry, Y, omega, ALPHAS, loss, tol=1e-6, answers=np.array([0, 1, 2, 3, -1])),
         method=method,
-        answers=np.array([0, 1, 2, 3, -1]),
-        **common,
+        n_threads=2,
     )
     # for Newton's method a fold whose signs are settled is not solved
     assert found.converged[slice(None) if method == "batched" else 4].all()
@@ -88,7 +83,9 @@ def test_refined_columns_are_solutions_in_double_precision(folds_of):
     K, Y, omega = folds_of(1)
     geometry, loss = from_gram(K), LeakyHockeyStick()
     lam = ALPHAS[[0, 6, 12]] / geometry.scale
-    exact = solve_problems(geometry, Y, omega, ALPHAS[[0, 6, 12]], loss, tol=1e-12, method="newton")
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS[[0, 6, 12]], loss, tol=1e-12), method="newton"
+    )
     problem = np.array([0, 1, 4])
     solver = columns_of(geometry, Y, omega, lam, kept=[0, 2])
     start = (
@@ -110,9 +107,12 @@ def test_refined_columns_are_solutions_in_double_precision(folds_of):
 def test_one_model_of_a_path_is_refined_to_double_precision(folds_of):
     K, Y, omega = folds_of(3, n=320)
     geometry, loss = from_gram(K), LeakyHockeyStick()
-    options = {"weight": None, "n_threads": 2}
-    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched", **options)
-    exact = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-12, method="newton")
+    paths = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS, loss, tol=1e-6), method="batched", n_threads=2
+    )
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS, loss, tol=1e-12), method="newton"
+    )
     for q, index in ((0, 3), (4, 12), (4, 28)):
         (found,) = paths.refine(np.array([q]), index, 1e-9)
         expected = exact.scores[q, index]
@@ -127,8 +127,12 @@ def test_one_model_of_a_path_is_refined_to_double_precision(folds_of):
 def test_all_rows_are_solved_from_the_mean_of_the_folds(folds_of, copies, from_nowhere):
     K, Y, omega = folds_of(4, n=320)
     geometry, loss = from_gram(K), LeakyHockeyStick()
-    folds = solve_problems(geometry, Y[:4], omega[:4], ALPHAS, loss, method="batched", n_threads=2)
-    exact = solve_problems(geometry, Y[4:], omega[4:], ALPHAS, loss, tol=1e-12, method="newton")
+    folds = solve_problems(
+        Problems.at(geometry, Y[:4], omega[:4], ALPHAS, loss), method="batched", n_threads=2
+    )
+    exact = solve_problems(
+        Problems.at(geometry, Y[4:], omega[4:], ALPHAS, loss, tol=1e-12), method="newton"
+    )
     whole = np.tile(Y[4], (copies, 1)), np.tile(omega[4], (copies, 1))
     for index in (0, 9, 18, 28):
         near = np.mean([coefs[index] for coefs in folds.coefs], axis=0)
@@ -148,8 +152,12 @@ def test_all_rows_are_solved_from_the_mean_of_the_folds(folds_of, copies, from_n
 def test_columns_find_their_way_down_to_a_few_penalties(folds_of, penalties):
     K, Y, omega = folds_of(5, n=320)
     geometry, loss, penalties = from_gram(K), LeakyHockeyStick(), np.array(penalties)
-    exact = solve_problems(geometry, Y, omega, penalties, loss, tol=1e-12, method="newton")
-    paths = solve_problems(geometry, Y, omega, penalties, loss, method="batched", n_threads=2)
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, penalties, loss, tol=1e-12), method="newton"
+    )
+    paths = solve_problems(
+        Problems.at(geometry, Y, omega, penalties, loss), method="batched", n_threads=2
+    )
     assert paths.intercept.shape == exact.intercept.shape
     assert paths.converged.all()
     for index in range(len(penalties)):
@@ -166,7 +174,9 @@ def test_newton_and_columns_share_single_fits_by_work(folds_of):
     geometry, chosen = from_gram(K), {}
     for copies, penalty in ((1, 0.1), (1, 1e-5), (19, 0.1), (19, 1e-5)):
         whole = np.tile(Y[4], (copies, 1)), np.tile(omega[4], (copies, 1))
-        paths = solve_problems(geometry, *whole, np.array([penalty]), LeakyHockeyStick())
+        paths = solve_problems(
+            Problems.at(geometry, *whole, np.array([penalty]), LeakyHockeyStick())
+        )
         chosen[copies, penalty] = paths.method
     assert chosen.pop((19, 1e-5)) == "batched"
     assert set(chosen.values()) == {"newton"}
@@ -175,7 +185,9 @@ def test_newton_and_columns_share_single_fits_by_work(folds_of):
 def test_refinement_that_falls_short_says_so(folds_of):
     K, Y, omega = folds_of(3, n=320)
     geometry, loss = from_gram(K), LeakyHockeyStick()
-    paths = solve_problems(geometry, Y, omega, ALPHAS, loss, tol=1e-6, method="batched")
+    paths = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS, loss, tol=1e-6), method="batched"
+    )
     assert paths.refine(np.array([0]), 10, 1e-18) == [None]
 
 
@@ -183,7 +195,9 @@ def test_refinement_leaves_free_intercepts_alone(folds_of):
     K, Y, _ = folds_of(3, n=320, flip_y=0.0)
     geometry, loss = from_gram(K), LeakyHockeyStick()
     omega = np.where(Y[:1] > 0, 0.5 / np.sum(Y[0] > 0), 0.5 / np.sum(Y[0] < 0))
-    paths = solve_problems(geometry, Y[:1], omega, ALPHAS, loss, tol=1e-6, method="batched")
+    paths = solve_problems(
+        Problems.at(geometry, Y[:1], omega, ALPHAS, loss, tol=1e-6), method="batched"
+    )
     low, high = paths.interval[0, 0]
     assert low < high
     assert paths.refine(np.array([0]), 0, 1e-9) == [None]
@@ -210,7 +224,9 @@ def test_seats_are_taken_again_until_all_columns_are_solved(folds_of, monkeypatc
     monkeypatch.setattr(_threads, "_SEATS", 3)
     K, Y, omega = folds_of(3)
     geometry, loss = from_gram(K), LeakyHockeyStick()
-    exact = solve_problems(geometry, Y, omega, ALPHAS[:16], loss, tol=1e-12, method="newton")
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, ALPHAS[:16], loss, tol=1e-12), method="newton"
+    )
     lambdas = ALPHAS[:16] / geometry.scale
     solver = columns_of(geometry, Y, omega, lambdas, kept=[0, 5, 10, 15], n_threads=n_threads)
     assert len(solver.moves[0].slot) == 3
@@ -275,7 +291,9 @@ def test_refinement_stops_when_the_signs_are_settled(folds_of):
     K, Y, omega = folds_of(1)
     geometry, loss = from_gram(K), LeakyHockeyStick()
     alphas = ALPHAS[8:11]
-    exact = solve_problems(geometry, Y, omega, alphas, loss, tol=1e-12, method="newton")
+    exact = solve_problems(
+        Problems.at(geometry, Y, omega, alphas, loss, tol=1e-12), method="newton"
+    )
     problem, index = np.array([0, 1, 2]), np.arange(3)
     solver = columns_of(geometry, Y, omega, alphas / geometry.scale, kept=[0, 2])
     noise = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((3, len(K)))
@@ -300,7 +318,8 @@ def test_results_do_not_depend_on_where_arrays_are(folds_of):
     for _ in range(10):
         parts = [np.empty(size, dtype=np.float32) for size in random.integers(10, 60_000, 30)]
         paths = solve_problems(
-            from_gram(K), Y, omega, ALPHAS, LeakyHockeyStick(), tol=1e-6, method="batched"
+            Problems.at(from_gram(K), Y, omega, ALPHAS, LeakyHockeyStick(), tol=1e-6),
+            method="batched",
         )
         del parts[::3]
         found.append(paths.scores)
@@ -320,14 +339,48 @@ def test_the_largest_of_several_scores_is_that_of_the_exact_path(seed, r):
     omega[0, ::4] = omega[1, 1::4] = 0.0
     omega = np.repeat(omega / omega.sum(axis=1, keepdims=True), 4, axis=0)
     problems = geometry, np.tile(targets, (3, 1)), omega, ALPHAS, loss
-    exact = solve_problems(*problems, tol=1e-12, method="newton")
+    exact = solve_problems(Problems.at(*problems, tol=1e-12), method="newton")
     answers = np.repeat([0, 1, -1], 4)
-    found = solve_problems(*problems, tol=1e-6, method="batched", answers=answers)
+    found = solve_problems(Problems.at(*problems, tol=1e-6, answers=answers), method="batched")
     assert found.converged.all()
     for fold in range(2):
         out, members = omega[4 * fold] == 0, slice(4 * fold, 4 * fold + 4)
         expected = decision(exact)[members][:, :, out].argmax(axis=0)
         np.testing.assert_array_equal(decision(found)[members][:, :, out].argmax(axis=0), expected)
     # folds stop earlier than when every score is wanted
-    whole = solve_problems(*problems, tol=1e-6, method="batched")
+    whole = solve_problems(Problems.at(*problems, tol=1e-6), method="batched")
     assert found.iterations[:8].sum() < whole.iterations[:8].sum()
+
+
+@pytest.mark.parametrize(
+    ("seed", "largest", "gamma", "r"),
+    [(17, 10.0, 0.1, 1.5), (46, 1.0, 0.3, 1.5), (1, 100.0, 0.1, 3.0), (6, 10.0, 0.3, np.inf)],
+)
+def test_classes_that_tie_at_large_penalties_are_told_apart(seed, largest, gamma, r):
+    n_classes = 6
+    # Intercepts of rare classes are large and nearly equal, and hardly any curvature holds them.
+    X, y = make_classification(
+        200, 8, n_informative=5, n_classes=n_classes, n_clusters_per_class=1, flip_y=0.2,
+        random_state=seed,
+    )  # fmt: skip
+    geometry, loss = from_gram(make_kernel("rbf", gamma=gamma)(X)), LeakyHockeyStick(r)
+    targets = np.where(y == np.arange(n_classes)[:, None], 1.0, -1.0)
+    omega = np.ones((3, len(y)))
+    for fold in range(3):
+        omega[fold, fold::3] = 0.0
+    omega = np.repeat(omega / omega.sum(axis=1, keepdims=True), n_classes, axis=0)
+    alphas = largest * 10.0 ** np.linspace(0, -5, 30)
+    problems = geometry, np.tile(targets, (3, 1)), omega, alphas, loss
+    exact = decision(solve_problems(Problems.at(*problems, tol=1e-13), method="newton"))
+    answers = np.repeat(np.arange(3), n_classes)
+    found = decision(
+        solve_problems(Problems.at(*problems, tol=1e-6, answers=answers), method="batched")
+    )
+    for fold in range(3):
+        members, out = slice(fold * n_classes, (fold + 1) * n_classes), omega[fold * n_classes] == 0
+        expected = exact[members][:, :, out]
+        ordered = np.sort(expected, axis=0)
+        told = ordered[-1] - ordered[-2] > 1e-9 * np.abs(ordered[-1])
+        assert told.mean() > 0.99
+        right = found[members][:, :, out].argmax(axis=0) == expected.argmax(axis=0)
+        assert right[told].all()

@@ -12,6 +12,7 @@ from buttress.solvers.smooth.columns._sign_certificate import (
     score_rounding,
 )
 from buttress.solvers.smooth.geometry import from_gram
+from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import solve_problems
 
 
@@ -23,7 +24,7 @@ def column_sizes(f, step, a, omega):
 def test_the_error_of_scores_is_bounded_by_what_is_left_of_the_objective(folds_of):
     K, Y, omega = folds_of(2)
     geometry, loss, alpha = from_gram(K), LeakyHockeyStick(), np.array([1e-2])
-    exact = solve_problems(geometry, Y, omega, alpha, loss, tol=1e-12, method="newton")
+    exact = solve_problems(Problems.at(geometry, Y, omega, alpha, loss, tol=1e-12), method="newton")
     lam = float(alpha[0] / geometry.scale)
 
     def value(coef, intercept):

@@ -99,24 +99,40 @@ def _precondition(
         decrement[k] = product
 
 
+class Way(NamedTuple):
+    """Where the columns `live` are: weights, intercepts and scores, and their last steps.
+
+    `Q` is the change of the scores along the steps `e` and `e0`.
+    """
+
+    live: IntArray
+    b: Array
+    a0: Array
+    f: Array
+    e: Array
+    e0: Array
+    Q: Array
+
+    def those(self, staying: BoolArray) -> Way:
+        """The columns that go on."""
+        rows: Any = (rows[staying] for rows in self)
+        return Way(*rows)
+
+
+class Steps(NamedTuple):
+    """New steps of weights and intercepts, and the change of the scores along them."""
+
+    d: Array
+    d0: Array
+    P: Array
+
+
 @compiled(fastmath=FAST)
 def _move(
-    loss: Any,
-    y: Array,
-    omega: Array,
-    problem: IntArray,
-    lam: Array,
-    b: Array,
-    a0: Array,
-    f: Array,
-    d: Array,
-    d0: Array,
-    P: Array,
-    e: Array,
-    e0: Array,
-    Q: Array,
+    loss: Any, y: Array, omega: Array, problem: IntArray, lam: Array, way: Way, steps: Steps
 ) -> None:
-    """Move every column to the minimum over the plane of `d` and `e`; `e` becomes the step."""
+    """Move every column to the minimum over the plane of its new and its last step."""
+    b, f, e, Q, d, P = way.b, way.f, way.e, way.Q, steps.d, steps.P
     for k in range(b.shape[0]):
         bd, be, dd, de, ee = 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(b.shape[1]):
@@ -139,8 +155,8 @@ def _move(
         for j in range(b.shape[1]):
             e[k, j] = first * d[k, j] + second * e[k, j]
             b[k, j] += e[k, j]
-        e0[k] = first * d0[k] + second * e0[k]
-        a0[k] += e0[k]
+        way.e0[k] = first * steps.d0[k] + second * way.e0[k]
+        way.a0[k] += way.e0[k]
         for i in range(f.shape[1]):
             Q[k, i] = first * P[k, i] + second * Q[k, i]
             f[k, i] += Q[k, i]
@@ -207,7 +223,7 @@ def solve_columns(
     b: Array = np.array(start[0], dtype=dtype)
     a0 = np.array(start[1], dtype=np.float64)
     f: Array = b @ W.T + a0.astype(dtype)[:, None]
-    way = _Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
+    way = Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
     quiet, iterations = np.zeros((2, k), dtype=np.int64)
     converged = np.zeros(k, dtype=bool)
     out = Solved(np.empty_like(b), np.empty(k), np.empty_like(f), iterations, converged)
@@ -239,39 +255,25 @@ def solve_columns(
         finished = (quiet[live] >= 2) | ((decrement <= 0.01 * tol) & (iteration > 0))
         last = iteration == max_iter - 1
         if last or finished.any():
-            stay = way.leave(finished, last, iteration, out)
-            if len(way.live) == 0:
+            leaving = np.ones_like(finished) if last else finished
+            _keep(way, leaving, out)
+            out.iterations[live[leaving]] = iteration
+            out.converged[live[leaving]] = finished[leaving]
+            if leaving.all():
                 break
-            d, d0, live = d[stay], d0[stay], way.live
+            way, d, d0 = way.those(~leaving), d[~leaving], d0[~leaving]
+            live = way.live
         P = d @ W.T
         P += d0.astype(dtype)[:, None]
-        place = (way.b, way.a0, way.f, d, d0, P, way.e, way.e0, way.Q)
-        move(loss, y, omega, problem[live], lam[live], *place)
+        move(loss, y, omega, problem[live], lam[live], way, Steps(d, d0, P))
         if iteration % _REFRESH == _REFRESH - 1:
             # Scores are updated step by step: take rounding out now and then.
-            way.f = way.b @ W.T + way.a0.astype(dtype)[:, None]
+            way.f[:] = way.b @ W.T + way.a0.astype(dtype)[:, None]
     return out
 
 
-@dataclass
-class _Way:
-    """Where the columns `live` are: weights, intercepts and scores, and their last steps."""
-
-    live: IntArray
-    b: Array
-    a0: Array
-    f: Array
-    e: Array
-    e0: Array
-    Q: Array
-
-    def leave(self, finished: BoolArray, last: bool, iteration: int, out: Solved) -> BoolArray:
-        """Take out the columns that have `finished`, all after the last iteration; who stays."""
-        leaving = np.ones_like(finished) if last else finished
-        where, stay = self.live[leaving], ~leaving
-        out.coef[where], out.intercept[where] = self.b[leaving], self.a0[leaving]
-        out.scores[where], out.iterations[where] = self.f[leaving], iteration
-        out.converged[where] = finished[leaving]
-        for name, part in vars(self).items():
-            setattr(self, name, part[stay])
-        return stay
+def _keep(way: Way, leaving: BoolArray, out: Solved) -> None:
+    """Put down where the columns that leave are."""
+    where = way.live[leaving]
+    out.coef[where], out.intercept[where] = way.b[leaving], way.a0[leaving]
+    out.scores[where] = way.f[leaving]

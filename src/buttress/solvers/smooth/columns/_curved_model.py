@@ -97,7 +97,7 @@ def _set_curvatures(
 def _find_changes(
     kappa: Array,
     left: Array,
-    mine: Array,
+    model_weight: Array,
     slack: float,
     changed: IntArray,
     changes: Array,
@@ -106,30 +106,35 @@ def _find_changes(
     free, matters, many = np.float32(slack), np.float32(0.0), 0
     for i in range(kappa.size):
         now = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
-        high, low = (now, mine[i]) if now > mine[i] else (mine[i], now)
+        high, low = (now, model_weight[i]) if now > model_weight[i] else (model_weight[i], now)
         if high > free * low:
             matters += high - low
-            changed[many], changes[many] = i, now - mine[i]
+            changed[many], changes[many] = i, now - model_weight[i]
             many += 1
     return many, matters
 
 
 @inner(fastmath=FAST)
-def _copy_row(rows: Array, lender: int, own: int, size: int) -> None:
+def _copy_row(rows: Array, lender: int, own_slot: int, size: int) -> None:
     for j in range(size):
-        rows[own, j] = rows[lender, j]
+        rows[own_slot, j] = rows[lender, j]
 
 
 @inner(fastmath=FAST)
 def _begin_whole(
-    rank: int, next_value: Array, typical: float, kappa: Array, rest: Array, mine: Array
+    rank: int,
+    next_value: Array,
+    typical: float,
+    kappa: Array,
+    remainder: Array,
+    model_weight: Array,
 ) -> int:
     """The weights of a model that is made anew, and its rank, which does not fall."""
     while rank + 1 < next_value.size and next_value[rank] * typical > _LEFT_OUT:
         rank += 1
-    left = rest[rank]
+    left = remainder[rank]
     for i in range(kappa.size):
-        mine[i] = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
+        model_weight[i] = kappa[i] / (np.float32(1.0) + left[i] * kappa[i])
     return rank
 
 
@@ -141,7 +146,7 @@ def _set_residual(
     t: Array,
     lam: float,
     left: Array,
-    mine: Array,
+    model_weight: Array,
     q: Array,
     damped: Array,
 ) -> tuple[float, float, float, float, float]:
@@ -155,7 +160,7 @@ def _set_residual(
     for i in range(n):
         residual = -label[i] * omega[i] * t[i] + two_lam * coef[i]
         q[i] = residual
-        damped[i] = (one - left[i] * mine[i]) * residual
+        damped[i] = (one - left[i] * model_weight[i]) * residual
     sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
     sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
     for low in range(0, n, BLOCK):
@@ -167,7 +172,7 @@ def _set_residual(
             b1 -= label[i] * omega[i] * t[i]
             b2 += coef[i]
             b3 += damped[i]
-            b4 += mine[i]
+            b4 += model_weight[i]
             b5 += left[i] * damped[i] * q[i]
         sum_z += b1
         sum_a += b2
@@ -191,11 +196,11 @@ def _gather_made(
     """The weights of models of one level that must be made, and which they are; their number."""
     count = 0
     for k in range(at.size):
-        own = slot[at[k]]
-        if renewed[k] == _WHOLE and levels[own] == level and count < which.size:
+        own_slot = slot[at[k]]
+        if renewed[k] == _WHOLE and levels[own_slot] == level and count < which.size:
             for i in range(weight.shape[1]):
-                rows[count, i] = weight[own, i]
-            renewed[k], which[count] = _IN_PART, own
+                rows[count, i] = weight[own_slot, i]
+            renewed[k], which[count] = _IN_PART, own_slot
             count += 1
     return count
 
@@ -272,40 +277,45 @@ def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> No
         low_rank.factor,
         low_rank.ranks,
     )
-    rest, changed, changes = low_rank.rest, room.changed, room.changes
+    remainder, changed, changes = low_rank.remainder, room.changed, room.changes
     work, t, kappa = room.work, room.work[1], room.work[2]
     for k in range(at.size):
         c = at[k]
-        own, lam, label = batch.slot[c], batch.lam[c], system.y[batch.problem[c]]
-        omega, model = system.omega[batch.problem[c]], source[own]
+        own_slot, lam, label = batch.slot[c], batch.lam[c], system.y[batch.problem[c]]
+        omega, model = system.omega[batch.problem[c]], source[own_slot]
         rank = level[model]
         sums[2, k], typical = _set_curvatures(system.loss, batch.f[c], label, omega, lam, work)
         renewed[k] = _WHOLE
         if rank >= 0:
             many, matters = _find_changes(
-                kappa, rest[rank], weight[model], batch.slack[c], changed, changes
+                kappa, remainder[rank], weight[model], batch.slack[c], changed, changes
             )
             if matters <= _SMALL:
                 renewed[k] = _KEPT
             elif many < n // _MANY:
                 renewed[k], m = _IN_PART, ranks[rank]
-                if model != own:
-                    _copy_row(packed, model, own, m * (m + 1) // 2)
-                    _copy_row(mean, model, own, m)
-                    _copy_row(weight, model, own, n)
-                    source[own], level[own] = own, rank
+                if model != own_slot:
+                    _copy_row(packed, model, own_slot, m * (m + 1) // 2)
+                    _copy_row(mean, model, own_slot, m)
+                    _copy_row(weight, model, own_slot, n)
+                    source[own_slot], level[own_slot] = own_slot, rank
                 for position in range(many):
-                    weight[own, changed[position]] += changes[position]
-                _change_packed(factor, m, changed, changes, many, packed[own], mean[own])
+                    weight[own_slot, changed[position]] += changes[position]
+                _change_packed(factor, m, changed, changes, many, packed[own_slot], mean[own_slot])
         if renewed[k] == _WHOLE:
-            level[own] = _begin_whole(
-                rank if rank > 0 else 0, low_rank.next_value, typical, kappa, rest, weight[own]
+            level[own_slot] = _begin_whole(
+                rank if rank > 0 else 0,
+                low_rank.next_value,
+                typical,
+                kappa,
+                remainder,
+                weight[own_slot],
             )
-            source[own] = own
-        model = source[own]
-        left, mine = rest[level[model]], weight[model]
+            source[own_slot] = own_slot
+        model = source[own_slot]
+        left, model_weight = remainder[level[model]], weight[model]
         sums[0, k], sums[1, k], sums[3, k], sums[4, k], sums[5, k] = _set_residual(
-            batch.a[c], label, omega, t, lam, left, mine, room.q[k], room.damped[k]
+            batch.a[c], label, omega, t, lam, left, model_weight, room.q[k], room.damped[k]
         )
     for one in range(levels):
         count = 1
@@ -313,10 +323,12 @@ def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> No
             count = _gather_made(one, level, batch.slot, at, renewed, weight, room.rows, changed)
             room_for = room.projected, room.made
             if count > 0:
-                parts = room.rows, changed, count, room_for, packed, mean
-                _make_packed(factor, low_rank.pairs, ranks[one], *parts)
+                making = room.rows, changed, count, room_for, packed, mean
+                _make_packed(factor, low_rank.pairs, ranks[one], *making)
     for k in range(at.size):
-        own = batch.slot[at[k]]
+        own_slot = batch.slot[at[k]]
         if renewed[k] != _KEPT:
-            m = ranks[level[own]]
-            _factorise(m, packed[own], mean[own], models.inner[own], models.lift[own])
+            m = ranks[level[own_slot]]
+            _factorise(
+                m, packed[own_slot], mean[own_slot], models.inner[own_slot], models.lift[own_slot]
+            )

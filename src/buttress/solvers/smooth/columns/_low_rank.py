@@ -42,7 +42,7 @@ class LowRank(NamedTuple):
     pairs: Array
     ranks: IntArray
     next_value: Array
-    rest: Array
+    remainder: Array
     norm: float
 
 

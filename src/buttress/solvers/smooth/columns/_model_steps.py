@@ -73,13 +73,13 @@ def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> 
     single_product(projected, factor, _SECOND_TURNED, d, (count, widest, n))
     for k in range(count):
         scale, shift = np.float32(0.5 / batch.lam[at[k]]), np.float32(d0[k])
-        mine, row, residual = (
+        model_weight, row, residual = (
             models.weight[source[batch.slot[at[k]]]],
             d[k],
             room.damped[k],
         )
         for i in range(n):
-            row[i] = mine[i] * (row[i] - shift) - scale * residual[i]
+            row[i] = model_weight[i] * (row[i] - shift) - scale * residual[i]
         if batch.stuck[at[k]]:
             # What the model leaves out may make a step of it lead nowhere; the gradient cannot.
             d0[k], residual = 0.0, room.q[k]
@@ -88,11 +88,11 @@ def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> 
 
 
 @inner(fastmath=FAST)
-def _set_exactly(exact: Array, left: Array, mine: Array, damped: Array) -> float:
+def _set_exactly(exact: Array, left: Array, model_weight: Array, damped: Array) -> float:
     """The damped residual of a column from its residual in double precision; its sum."""
     total = 0.0
     for i in range(damped.size):
-        share = (1.0 - left[i] * mine[i]) * exact[i]
+        share = (1.0 - left[i] * model_weight[i]) * exact[i]
         damped[i] = share
         total += share
     return total
@@ -105,14 +105,14 @@ def _balance_few(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -
     Where few margins exceed 1 the objective is almost piecewise linear in the intercept: steps
     by curvature would creep from kink to kink.
     """
-    found = False
+    balanced = False
     for k in range(at.size):
         if room.sums[2, k] < _FEW_CURVED:
             c = at[k]
             label, omega = system.y[batch.problem[c]], system.omega[batch.problem[c]]
             batch.a0[c] += balance_column(system.loss, batch.f[c], label, omega, room.work)
-            found = True
-    return found
+            balanced = True
+    return balanced
 
 
 @inner()
@@ -142,7 +142,10 @@ def find_steps(
     if residuals.size > 0:
         for k in range(at.size):
             model = models.source[batch.slot[at[k]]]
-            left, mine = system.low_rank.rest[models.level[model]], models.weight[model]
+            left, model_weight = (
+                system.low_rank.remainder[models.level[model]],
+                models.weight[model],
+            )
             room.sums[1, k] = totals[k]
-            room.sums[3, k] = _set_exactly(residuals[k], left, mine, room.damped[k])
+            room.sums[3, k] = _set_exactly(residuals[k], left, model_weight, room.damped[k])
     _set_steps(system, batch, at, room)

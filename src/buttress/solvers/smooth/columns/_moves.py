@@ -105,15 +105,15 @@ class Moves(NamedTuple):
 @inner()
 def take_seat(models: CurvedModels, batch: Batch, moves: Moves, c: int, seat: int) -> None:
     """Column c begins; its model is its own, borrowed, or none yet."""
-    own, past = batch.slot[c], moves.history[c]
-    if own < 0:
-        own = moves.slot[seat]
-        batch.slot[c], models.level[own] = own, -1
-    if models.level[own] < 0:
-        models.source[own] = batch.lender[c] if batch.lender[c] >= 0 else own
+    own_slot, past = batch.slot[c], moves.history[c]
+    if own_slot < 0:
+        own_slot = moves.slot[seat]
+        batch.slot[c], models.level[own_slot] = own_slot, -1
+    if models.level[own_slot] < 0:
+        models.source[own_slot] = batch.lender[c] if batch.lender[c] >= 0 else own_slot
     # A model that is borrowed is good enough for one step, unless it is of another problem: what
     # steps promise where it has too much curvature looks like a solution.
-    batch.slack[c] = _LOOSE if models.source[own] != own else SLACK
+    batch.slack[c] = _LOOSE if models.source[own_slot] != own_slot else SLACK
     moves.seat[c], moves.iterations[c], moves.e0[seat] = seat, 0, 0.0
     batch.stuck[c] = False
     for i in range(moves.e.shape[1]):

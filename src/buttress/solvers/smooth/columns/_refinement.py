@@ -92,7 +92,11 @@ class Refinement:
         z = self.pulls(f)
         q = 2.0 * self.lam[:, None] * a
         q += z
-        return z, q, self.largest_share(q, z)
+        share = self.largest_share(q, z)
+        if self.system.fit_intercept:
+            # coefficients that agree with the slopes sum to zero only where the intercept is right
+            share = np.maximum(share, np.abs(z.sum(axis=1)) / np.abs(z).sum(axis=1))
+        return z, q, share
 
     def least_held_out(self, f: Array) -> Array:
         """The smallest held-out score of every column, by size; infinite without any."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import in_threads, one_blas_thread
+from buttress.solvers.smooth.columns._balance import off_balance
 from buttress.solvers.smooth.columns._models import Columns, no_columns
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import tail_exponent
@@ -37,6 +38,8 @@ _SLOPES = 1e-5
 # And where it is in doubt which of several classes has the largest score: intercepts that are
 # large and nearly equal tell slowly.
 _COMPARED = 1e-11
+# Multiple of the distance of an intercept from its minimum, to first order, by which it may be off.
+_FAR = 4.0
 # From a problem, penalties and where to start to solutions by Newton's method.
 Follow = Callable[[int, Array, "tuple[Array, float] | None"], Paths]
 
@@ -74,7 +77,8 @@ class Table:
         self.coef, self.intercept, self.scores = views.coef, views.intercept, views.scores
         self.iterations, self.converged = views.iterations, views.converged
         self.doubtful, self.drift, self.error = views.doubtful, views.drift, views.error
-        self.refined: dict[tuple[int, int], Array] = {}  # coefficients in double precision
+        # coefficients in double precision, and their scores without the intercept
+        self.refined: dict[tuple[int, int], tuple[Array, Array]] = {}
         self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
 
     def fill(self, n_threads: int) -> None:
@@ -96,20 +100,29 @@ class Table:
         """Solve on where it is not certain which of several scores is the largest."""
         if not self.rivals:
             return
+        self._add_imbalance(self.converged & self.rival[:, None])
         for tol in _UNTIL_CERTAIN:
             undecided = self._undecided() & self.converged & ~self.doubtful
             self._solve(undecided, tol)
+            self._add_imbalance(undecided)
             for q, index in np.argwhere(undecided).tolist():
                 if index == self.tail[q] - 1:
                     self._fill_tail(q, self.tail[q])
         self.doubtful |= self._undecided()
+
+    def _add_imbalance(self, chosen: BoolArray) -> None:
+        """Held-out scores may also be as far off as the intercepts are."""
+        system, which = self.solver.system, np.flatnonzero(chosen)
+        problem = which // len(self.lambdas)
+        shared = system.loss, self.columns.scores, system.y, system.omega
+        self.columns.error[which] += _FAR * off_balance(*shared, problem, which)
 
     def _undecided(self) -> BoolArray:
         """Columns that may yet change which score is the largest at a held-out row.
 
         A column on the scaling tail is named by the one that it is a multiple of.
         """
-        found = np.zeros(self.converged.shape, dtype=bool)
+        undecided = np.zeros(self.converged.shape, dtype=bool)
         last = np.minimum(np.arange(len(self.lambdas)), self.tail[:, None] - 1)
         for members in self.rivals:
             rows = np.flatnonzero(self.omega[members[0]] == 0.0)
@@ -121,8 +134,8 @@ class Table:
                 near[top, every] = False
                 near[top, every] = near.any(axis=0)
                 going = members[near.any(axis=1)]
-                found[going, last[going, index]] = True
-        return found
+                undecided[going, last[going, index]] = True
+        return undecided
 
     def _solve_between(self, coarse: IntArray, fine: IntArray) -> None:
         """Solve the penalties `fine` from interpolated solutions at those around them."""
@@ -131,8 +144,7 @@ class Table:
         first = np.clip(after - 2, 0, max(len(coarse) - 4, 0))
         near = first[:, None] + np.arange(min(4, len(coarse)))
         shares = np.zeros((len(fine), len(coarse)))
-        found = _lagrange(np.log(self.lambdas), coarse[near], fine)
-        np.put_along_axis(shares, near, found, axis=1)
+        np.put_along_axis(shares, near, _lagrange(np.log(self.lambdas), coarse[near], fine), axis=1)
         # Where a penalty beside it was left to Newton's method, so is one between.
         good = self.converged[:, coarse[after - 1]] & self.converged[:, coarse[after]]
         good &= fine < self.tail[:, None]
@@ -164,15 +176,12 @@ class Table:
 
         with one_blas_thread():
             everything = in_threads(run, pairs, n_threads)
-        for pair, found in zip(pairs, everything, strict=True):
+        for pair, exact in zip(pairs, everything, strict=True):
             q, index = pair
-            coef = found.coefs[0][0]
-            self.refined[pair], self.coef[pair] = coef, coef
-            self.intercept[pair] = found.intercept[0, 0]
-            self.scores[pair] = self.solver.geometry.matrix @ coef + self.intercept[pair]
-            self.iterations[pair] += found.iterations[0, 0]
+            self.take(q, np.array([index]), exact)
+            self.coef[pair] = exact.coefs[0][0]
+            self.scores[pair] = self.refined[pair][1] + self.intercept[pair]
             self.drift[pair] = self.error[pair] = 0.0
-            self.converged[pair] = found.converged[0, 0]
             if self.converged[pair] and self.tail[q] == len(self.lambdas) and self._beyond(*pair):
                 self._fill_tail(q, index + 1)
 
@@ -183,16 +192,20 @@ class Table:
             return
         which = problem * len(self.lambdas) + index
         start = self.columns.coef[which], self.columns.intercept[which]
-        tol = np.where(self.rival[problem] & self.doubtful[problem, index], _COMPARED, _SLOPES)
-        found = solver.refine(which, start, tol, self.signs_only[problem])
+        compared = self.rival[problem] & self.doubtful[problem, index]
+        tol = np.where(compared, _COMPARED, _SLOPES)
+        columns = solver.refine(which, start, tol, self.signs_only[problem])
         pairs = zip(problem.tolist(), index.tolist(), strict=True)
-        self.refined |= dict(zip(pairs, found.coef, strict=True))
-        self.coef[problem, index] = found.coef
-        self.intercept[problem, index] = found.intercept
-        self.scores[problem, index] = found.scores + found.intercept[:, None]
+        refined = zip(columns.coef, columns.scores.astype(np.float32), strict=True)
+        self.refined |= dict(zip(pairs, refined, strict=True))
+        self.coef[problem, index] = columns.coef
+        self.intercept[problem, index] = columns.intercept
+        self.scores[problem, index] = columns.scores + columns.intercept[:, None]
         self.drift[problem, index] = self.error[problem, index] = 0.0
         self.doubtful[problem, index] = False
-        self.converged[problem, index] |= found.solved
+        self.converged[problem, index] |= columns.solved
+        # what was to be compared and is not that precise is left to Newton's method
+        self.converged[problem, index] &= ~compared | (columns.residual <= tol)
         for q in problem[index == self.tail[problem] - 1]:
             self._fill_tail(q, self.tail[q])
 
@@ -263,6 +276,31 @@ class Table:
         self.intercept[q, targets] = shares @ self.intercept[q, nodes]
         self.drift[q, targets] = np.abs(shares) @ self.drift[q, nodes]
 
+    def scores_without_intercepts(self) -> Array:
+        """The scores of all columns less their intercepts, in place of those with them.
+
+        An intercept may be so large that a score and it, in single precision, are the same for
+        several classes; where a column is known in double precision the rest is exact.
+        """
+        scores = self.scores
+        scores -= self.intercept[:, :, None].astype(np.float32)
+        for (q, index), (_, exact) in self.refined.items():
+            scores[q, index] = exact
+            if index == self.tail[q] - 1:
+                scores[q, index + 1 :] = self._tail_factors(index)[:, None] * exact
+        return scores
+
+    def take(self, q: int, run: IntArray, exact: Paths) -> None:
+        """Penalties `run` of one problem by Newton's method, and with the last one its tail."""
+        self.intercept[q, run] = exact.intercept[0]
+        rows = zip(exact.coefs[0], exact.scores_at(0).astype(np.float32), strict=True)
+        self.refined |= {(q, index): row for index, row in zip(run.tolist(), rows, strict=True)}
+        self.converged[q, run] = exact.converged[0]
+        self.iterations[q, run] += exact.iterations[0]
+        last = int(run[-1])
+        if last == self.tail[q] - 1:
+            self.intercept[q, last + 1 :] = self._tail_factors(last) * self.intercept[q, last]
+
     def _beyond(self, q: int, index: int) -> bool:
         """Whether the scaling tail begins: all margins of the rows that count are at least one."""
         if self.exponent == 0.0:
@@ -270,10 +308,14 @@ class Table:
         u = self.Y[q] * self.scores[q, index]
         return bool(np.all((u >= 1.0) | (self.omega[q] == 0.0)))
 
+    def _tail_factors(self, last: int) -> Array:
+        """What solutions after the penalty `last`, where the tail begins, are multiples by."""
+        return np.asarray((self.lambdas[last] / self.lambdas[last + 1 :]) ** self.exponent)
+
     def _fill_tail(self, q: int, first: int) -> None:
         """From the penalty `first` on solutions are known multiples of the one before."""
         self.tail[q] = first
-        factor = (self.lambdas[first - 1] / self.lambdas[first:]) ** self.exponent
+        factor = self._tail_factors(first - 1)
         self.coef[q, first:] = factor[:, None] * self.coef[q, first - 1]
         self.scores[q, first:] = factor[:, None] * self.scores[q, first - 1]
         self.intercept[q, first:] = factor * self.intercept[q, first - 1]
@@ -290,6 +332,6 @@ def _lagrange(x: Array, nodes: IntArray, targets: IntArray) -> Array:
     at = x[nodes]
     count = nodes.shape[1]
     shares = np.ones(nodes.shape)
-    for k, other in permutations(range(count), 2):
-        shares[:, k] *= (x[targets] - at[:, other]) / (at[:, k] - at[:, other])
+    for j, k in permutations(range(count), 2):
+        shares[:, j] *= (x[targets] - at[:, k]) / (at[:, j] - at[:, k])
     return shares

@@ -211,8 +211,8 @@ class KernelColumns:
             return refine_columns(task, near, tol[share], signs_only[share])
 
         with one_blas_thread():
-            parts = in_threads(run, range(len(shares)), len(shares))
-        return Refined(*_merged(parts, shares))
+            of_threads = in_threads(run, range(len(shares)), len(shares))
+        return Refined(*_merged(of_threads, shares))
 
 
 class FeatureColumns:
@@ -276,11 +276,11 @@ def _shares(problem: IntArray, n_threads: int) -> list[IntArray]:
     return [share for share in shares if len(share)]
 
 
-def _merged(parts: Sequence[Sequence[Any]], shares: list[IntArray]) -> list[Any]:
+def _merged(of_threads: Sequence[Sequence[Any]], shares: list[IntArray]) -> list[Any]:
     """Put together arrays of which each part has the rows of its share."""
     merged = []
     total = sum(map(len, shares))
-    for pieces in zip(*parts, strict=True):
+    for pieces in zip(*of_threads, strict=True):
         whole = np.empty((total, *pieces[0].shape[1:]), dtype=pieces[0].dtype)
         for share, piece in zip(shares, pieces, strict=True):
             whole[share] = piece

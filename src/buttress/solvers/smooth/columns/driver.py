@@ -37,13 +37,12 @@ def batched(problems: Problems, n_threads: int, shared: Shared | None = None) ->
     # BLAS's threads would meet at every one of many small products.
     with one_blas_thread():
         table.fill(n_threads)
+    _finish(problems, table, n_threads)
     weights = [solver.in_geometry(coef) for coef in table.coef]
-    for (q, index), row in table.refined.items():
+    for (q, index), (coef, _) in table.refined.items():
         weights[q] = weights[q].astype(np.float64, copy=False)
-        weights[q][index] = row
-    _finish(problems, table, weights, n_threads)
-    intercept, scores = table.intercept, table.scores
-    scores -= intercept[:, :, None].astype(np.float32)
+        weights[q][index] = coef
+    intercept, scores = table.intercept, table.scores_without_intercepts()
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if problems.fit_intercept and straight_up_to_one(problems.loss):
         _centre_free_intercepts(problems, scores, intercept, interval)
@@ -63,7 +62,7 @@ def batched(problems: Problems, n_threads: int, shared: Shared | None = None) ->
     return paths
 
 
-def _finish(problems: Problems, table: Table, weights: list[Array], n_threads: int) -> None:
+def _finish(problems: Problems, table: Table, n_threads: int) -> None:
     """Newton's method for the penalties that did not converge, from where they stopped."""
     lambdas = problems.lambdas
 
@@ -78,11 +77,7 @@ def _finish(problems: Problems, table: Table, weights: list[Array], n_threads: i
             ladder, wanted = (
                 (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
             )
-            found = table.follow(q, ladder, start).at(wanted)
-            weights[q][run], table.intercept[q, run] = found.coefs[0], found.intercept[0]
-            table.scores[q, run] = found.scores_at(0) + found.intercept[0][:, None]
-            table.converged[q, run] = found.converged[0]
-            table.iterations[q, run] += found.iterations[0]
+            table.take(q, run, table.follow(q, ladder, start).at(wanted))
 
     with one_blas_thread():
         in_threads(finish, np.flatnonzero(~table.converged.all(axis=1)).tolist(), n_threads)
@@ -106,20 +101,20 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         start = np.array([paths.coefs[q][index] for q in chosen]), paths.intercept[chosen, index]
         which, count = chosen * paths.intercept.shape[1] + index, len(chosen)
         signs_only = np.zeros(count, dtype=bool)
-        found = solver.refine(which, start, np.full(count, tol), signs_only)
+        columns = solver.refine(which, start, np.full(count, tol), signs_only)
         refined: dict[int, Paths] = {}
         for k, q in enumerate(chosen.tolist()):
-            if found.residual[k] <= tol:
-                intercept = found.intercept[k : k + 1]
+            if columns.residual[k] <= tol:
+                intercept = columns.intercept[k : k + 1]
                 refined[q] = Paths(
                     intercept[None],
                     np.repeat(intercept, 2)[None, None],
-                    [found.coef[k : k + 1]],
+                    [columns.coef[k : k + 1]],
                     paths.iterations[q : q + 1, only],
                     np.ones((1, 1), dtype=bool),
                     "batched",
                     paths.matrix,
-                    found.scores[None, k : k + 1],
+                    columns.scores[None, k : k + 1],
                 )
         return [refined.get(q) for q in problems.tolist()]
 

@@ -56,18 +56,18 @@ class LastFit:
     empty: TableClassifier
     encode: Encoding
     labels: NDArray[Any]
-    found: Race
+    race: Race
     kind: str
     rules: RaceRules
 
     @property
     def search(self) -> Any:
         """The search of the race whose choice is fitted."""
-        return self.found.searches[self.kind]
+        return self.race.searches[self.kind]
 
     def run(self, approximation: str | None) -> Fitted:
         """Fit, and say how; when the time is over, the model of the comparison stands."""
-        searched = self.found.searched_on[self.kind]
+        searched = self.race.searched_on[self.kind]
         plain = approximation is None and self.rules.request.target_coverage is None
         if plain and searched == len(self.labels):
             return self._compared()
@@ -90,18 +90,18 @@ class LastFit:
         mapped = getattr(model.estimator_, "approximation_", None) is not None
         components = min(int(estimator.n_components), len(self.labels)) if mapped else None
         final = FinalFit(len(self.labels), components, 0.0)
-        return model, final, self.found.of(self.kind)
+        return model, final, self.race.of(self.kind)
 
     def _planned(self, final: FinalFit) -> Fitted:
-        found, labels, seed = self.found, self.labels, self.rules.request.seed
-        judged = found.of(self.kind)
+        race, labels, seed = self.race, self.labels, self.rules.request.seed
+        judged = race.of(self.kind)
         if self.kind == "reject" and self.rules.request.target_coverage is not None:
             final = replace(final, rows=min(final.rows, MOST_EXACT_ROWS), components=None)
             rows = sample_rows(labels, final.rows, seed)
             coverage = self.rules.request.target_coverage
             estimator = settled(self.search).set_params(target_coverage=coverage)
             return self._assembled(estimator, rows), final, judged
-        if final.components is None and final.rows <= _LIKE_THE_SAMPLE * len(found.rows):
+        if final.components is None and final.rows <= _LIKE_THE_SAMPLE * len(race.rows):
             rows = sample_rows(labels, final.rows, seed)
             if self.kind == "online":
                 rows = np.random.default_rng(seed).permutation(rows)
@@ -110,10 +110,10 @@ class LastFit:
 
     def _compared(self, approximation: str | None = None) -> Fitted:
         """The model that the comparison made, without a further fit where there is one."""
-        n_rows = self.found.searched_on[self.kind]
+        n_rows = self.race.searched_on[self.kind]
         rows = sample_rows(self.labels, n_rows, self.rules.request.seed)
         final = FinalFit(n_rows, None, 0.0)
-        judged = self.found.of(self.kind)
+        judged = self.race.of(self.kind)
         coverage = self.rules.request.target_coverage
         if approximation is None and coverage is None:
             return self._of_sample(), final, judged
@@ -128,7 +128,7 @@ class LastFit:
     def _of_sample(self) -> TableClassifier:
         """The search itself as a model."""
         search = self.search
-        rows = sample_rows(self.labels, self.found.searched_on[self.kind], self.rules.request.seed)
+        rows = sample_rows(self.labels, self.race.searched_on[self.kind], self.rules.request.seed)
         # scikit-learn's search keeps functions, which a model file refuses; its model is enough.
         model = search.best_estimator_ if isinstance(search, GridSearchCV) else search
         return assemble(self.empty, self.encode.encoder(rows), model)
@@ -152,7 +152,7 @@ class LastFit:
             )
             self._timed(clone(estimator), few, final.components)
             # Planned anew: what a fit takes here is known by now.
-            final = planner.final(kind, self.found.searched_on[kind])
+            final = planner.final(kind, self.race.searched_on[kind])
             estimator.set_params(n_components=final.components)
             rows, held, train = self._divided(final.rows)
         self.rules.say(_describe(final, len(labels), TITLES[kind]))
@@ -196,7 +196,7 @@ class LastFit:
         labels, kind, measure = self.labels, self.kind, self.rules.measure
         X_train, X_held = self.encode(train, held)
         tried: list[tuple[float, Any, dict[str, float], Judged]] = []
-        for values in _larger_grid(estimator, len(self.found.rows) / n_rows):
+        for values in larger_grid(estimator, len(self.race.rows) / n_rows):
             start = time.perf_counter()
             try:
                 model = clone(estimator).set_params(**values).fit(X_train, labels[train])
@@ -222,7 +222,7 @@ def _memory_limit() -> str | None:
     return _MEMORY if free is None or free > 4 * 2**30 else None
 
 
-def _larger_grid(estimator: Any, share: float) -> list[dict[str, float]]:
+def larger_grid(estimator: Any, share: float) -> list[dict[str, float]]:
     """Penalties to try when only a `share` of the rows was searched."""
     parameters = estimator.get_params(deep=False)
     if "alpha" in parameters:

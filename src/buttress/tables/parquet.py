@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buttress.tables._columns import Kinds, objects
-from buttress.tables.table import Table, TableError, as_column, as_text, listed, text_of
+from buttress.tables._columns import Kinds
+from buttress.tables.table import Table, TableError, as_column, as_text, listed, objects, text_of
 
 
 def parquet_names(path: Path) -> list[str]:
