@@ -168,7 +168,7 @@ class LeakyProblem:
         """
         count, alpha = len(targets), float(alphas[index])
         omegas = np.tile(self.omega, (count, 1))
-        of_class = [np.array([coef[index] for coef in folds.coefs[q::count]]) for q in range(count)]
+        of_class = [np.array([coef[index] for coef in folds.coefs[k::count]]) for k in range(count)]
         near = np.array([coefs.mean(axis=0, dtype=np.float64) for coefs in of_class])
         intercept = folds.intercept[:, index].reshape(-1, count).mean(axis=0)
         if folds.solve_near is not None:
@@ -177,8 +177,10 @@ class LeakyProblem:
         else:
             whole = replace(folds, coefs=list(near[:, None]), intercept=intercept[:, None])
 
-            def polished(q: int) -> Paths:
-                return self._polished(targets[q], alpha, whole, q, 0, self.tol, self.max_iter)
+            def polished(problem: int) -> Paths:
+                return self._polished(
+                    targets[problem], alpha, whole, problem, 0, self.tol, self.max_iter
+                )
 
             with one_blas_thread() if count > 1 else nullcontext():
                 solutions = in_threads(polished, range(count), effective_n_jobs(self.n_jobs))
@@ -194,73 +196,83 @@ class LeakyProblem:
         if paths.refine is not None:
             refined = paths.refine(np.arange(len(targets)), index, self.tol)
         return [
-            one or self._polished(y, alpha, paths, q, index, self.tol, self.max_iter)
-            for q, (y, one) in enumerate(zip(targets, refined, strict=True))
+            one or self._polished(y, alpha, paths, problem, index, self.tol, self.max_iter)
+            for problem, (y, one) in enumerate(zip(targets, refined, strict=True))
         ]
 
-    def finished(self, y: Array, alpha: float, solved: Paths, q: int = 0) -> RegularizationPath:
-        """The model of problem `q` of solutions at one penalty, and its certificate.
+    def finished(
+        self, y: Array, alpha: float, solved: Paths, problem: int = 0
+    ) -> RegularizationPath:
+        """The model of one problem of solutions at one penalty, and its certificate.
 
         Slopes can be right to the tolerance and the duality gap not be: it counts their errors
         times the largest rows, over the penalty. Then the model is solved more precisely.
         """
         alphas = np.array([alpha])
-        model = self.certified(y, alphas, solved, q)
+        model = self.certified(y, alphas, solved, problem)
         steps = min(self.max_iter, _MORE_STEPS)
         for share in _TIGHTER:
             if model.gap <= self.tol * (1.0 + abs(model.objective)):
                 break
-            solved, q = self._polished(y, alpha, solved, q, 0, share * self.tol, steps), 0
-            better = self.certified(y, alphas, solved, q)
+            solved = self._polished(y, alpha, solved, problem, 0, share * self.tol, steps)
+            problem = 0
+            better = self.certified(y, alphas, solved, problem)
             if better.gap < model.gap:
                 model = replace(better, converged=model.converged | better.converged)
         return model
 
     def _polished(
-        self, y: Array, alpha: float, paths: Paths, q: int, index: int, tol: float, max_iter: int
+        self,
+        y: Array,
+        alpha: float,
+        paths: Paths,
+        problem: int,
+        index: int,
+        tol: float,
+        max_iter: int,
     ) -> Paths:
-        """Newton's method for problem `q` at one penalty, from the solution that there is."""
+        """Newton's method for one problem at one penalty, from the solution that there is."""
         return polish(
             self.geometry,
             y,
             self.omega,
             alpha,
             self.loss,
-            (paths.coefficients(q)[index], float(paths.intercept[q, index])),
+            (paths.coefficients(problem)[index], float(paths.intercept[problem, index])),
             fit_intercept=self.fit_intercept,
             tol=tol,
             max_iter=max_iter,
         )
 
-    def certified(self, y: Array, alphas: Array, paths: Paths, q: int) -> RegularizationPath:
-        """Models of problem `q` on all rows, with certificates recomputed in float64."""
+    def certified(self, y: Array, alphas: Array, paths: Paths, problem: int) -> RegularizationPath:
+        """Models of one problem on all rows, with certificates recomputed in float64."""
         n_threads = effective_n_jobs(self.n_jobs)
         n_threads = min(n_threads, len(alphas), len(alphas) * len(y) // _MANY_SCORES)
         if n_threads <= 1:
-            return self._certified(y, alphas, paths, q, slice(None))
+            return self._certified(y, alphas, paths, problem, slice(None))
         ends = np.linspace(0, len(alphas), n_threads + 1).astype(int).tolist()
         with one_blas_thread():
             stretches = in_threads(
-                lambda k: self._certified(y, alphas, paths, q, slice(ends[k], ends[k + 1])),
+                lambda k: self._certified(y, alphas, paths, problem, slice(ends[k], ends[k + 1])),
                 range(n_threads),
                 n_threads,
             )
         return RegularizationPath.joined(stretches)
 
     def _certified(
-        self, y: Array, alphas: Array, paths: Paths, q: int, span: slice
+        self, y: Array, alphas: Array, paths: Paths, problem: int, span: slice
     ) -> RegularizationPath:
         """The part of the path that has the penalties ``alphas[span]``."""
         geometry, omega, alphas = self.geometry, self.omega, alphas[span]
-        intercepts: Array = np.asarray(paths.intercept[q, span], dtype=np.float64)
-        intervals = paths.interval[q, span]
-        weights = paths.coefficients(q, span)
+        intercepts: Array = np.asarray(paths.intercept[problem, span], dtype=np.float64)
+        intervals = paths.interval[problem, span]
+        weights = paths.coefficients(problem, span)
         dual: Array
         coefs = None
         if geometry.kernel_form:
             dual = weights / geometry.scale
         else:
-            scores: Array = np.asarray(paths.scores_at(q, penalties=span), dtype=np.float64)
+            scores: Array = np.asarray(paths.scores_at(problem, penalties=span), dtype=np.float64)
             dual = np.empty(scores.shape)
             for few in few_models(scores.shape):
                 slopes = self.loss.derivative(y * (scores[few] + intercepts[few, None]))
@@ -322,8 +334,9 @@ class LeakyProblem:
             coefs=coefs,
             objectives=objectives,
             gaps=gaps,
-            n_iter=paths.iterations[q, span],
-            converged=paths.converged[q, span] | (gaps <= self.tol * (1.0 + np.abs(objectives))),
+            n_iter=paths.iterations[problem, span],
+            converged=paths.converged[problem, span]
+            | (gaps <= self.tol * (1.0 + np.abs(objectives))),
         )
 
 

@@ -142,16 +142,16 @@ class ExactLeakySearch(ExactSearch):
     ) -> tuple[Array, _Folds]:
         """Solve everything for one width and exponent, and score the held-out rows."""
         problem = replace(problem, loss=make_loss(self.model.loss, r))
-        q, alphas = self.data.n_problems, self.model._alphas()
+        n_problems, alphas = self.data.n_problems, self.model._alphas()
         # classes of one fold answer together
-        answers = np.arange(len(self.targets)) // q if self._by_accuracy else None
+        answers = np.arange(len(self.targets)) // n_problems if self._by_accuracy else None
         sharing = replace(problem, n_jobs=n_jobs)
         paths = sharing.solve(self.targets, self.omegas, alphas, advance, answers)
         table = np.empty((len(alphas), self.n_folds))
         for number, (_, test) in enumerate(self.folds):
             decision = [
                 paths.scores_at(one, test) + paths.intercept[one][:, None]
-                for one in range(number * q, (number + 1) * q)
+                for one in range(number * n_problems, (number + 1) * n_problems)
             ]
             table[:, number] = self._scores(np.stack(decision, axis=2), test)
         return table, _Folds(r, problem, paths.without_scores())
@@ -174,7 +174,7 @@ def solve_whole(problem: LeakyProblem, alphas: Array) -> Any:
     targets = problem.data.targets.T
     omegas = np.tile(problem.omega, (len(targets), 1))
     paths = problem.solve(targets, omegas, alphas)
-    path = [problem.certified(y, alphas, paths, q) for q, y in enumerate(targets)]
+    path = [problem.certified(y, alphas, paths, k) for k, y in enumerate(targets)]
     return path[0] if len(path) == 1 else path
 
 

@@ -69,8 +69,8 @@ def set_products(Z: Array, v: Array, panel: Array, H: Array) -> None:
     `H` is larger (see `add_products`).
     """
     for k in range(len(H)):
-        for q in range(len(H)):
-            H[k, q] = 0.0
+        for j in range(len(H)):
+            H[k, j] = 0.0
     largest = largest_size(v)  # becomes one: float32 has no room for far smaller numbers
     if largest == 0.0:
         return
@@ -141,6 +141,6 @@ def scale_hessian(H: Array, lam: float, n_penalised: int, scale: Array) -> None:
 def scaled_hessian(H: Array, scale: Array, ridge: float, factor: Array) -> None:
     """The lower triangle of the scaled Hessian, with a ridge."""
     for k in range(scale.size):
-        for q in range(k):
-            factor[k, q] = H[k, q] * scale[k] * scale[q]
+        for j in range(k):
+            factor[k, j] = H[k, j] * scale[k] * scale[j]
         factor[k, k] = 1.0 + ridge

@@ -111,8 +111,8 @@ def _predict(
     # Margins grow as lambda falls, and curvatures fall with it, most of them in step.
     common = _common_change(point.kappa, space.curvature)
     for k in range(len(space.H)):
-        for q in range(k + 1):
-            space.H[k, q] *= common
+        for j in range(k + 1):
+            space.H[k, j] *= common
     for i in range(point.u.size):
         space.curvature[i] *= common
     set_pulls(problem.omega, point.t, space.single)

@@ -94,18 +94,18 @@ class NewtonTask:
     def of(
         cls,
         problems: Problems,
-        q: int,
+        problem: int,
         lambdas: Array,
         *,
         start: tuple[Array, float] | None = None,
         wanted: IntArray | None = None,
         signs_only: bool = False,
     ) -> NewtonTask:
-        """Problem `q` of several, at some penalties."""
+        """One problem of several, at some penalties."""
         return cls(
             problems.geometry,
-            problems.Y[q],
-            problems.omega[q],
+            problems.Y[problem],
+            problems.omega[problem],
             lambdas,
             problems.loss,
             problems.fit_intercept,

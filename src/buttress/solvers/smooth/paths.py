@@ -16,23 +16,23 @@ _ARRAYS = ("intercept", "interval", "iterations", "converged")
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Solutions of q problems at L penalties.
+    """Solutions of several problems at L penalties.
 
     Attributes
     ----------
-    intercept : array of shape (q, L)
-    interval : array of shape (q, L, 2)
+    intercept : array of shape (problems, L)
+    interval : array of shape (problems, L, 2)
         Where the intercept may lie; both ends equal when it is unique.
-    coefs : list of q arrays of shape (L, m)
+    coefs : list of arrays of shape (L, m)
         Coefficients of f in the geometry's coordinates, single precision where that is enough.
-    iterations : array of shape (q, L)
+    iterations : array of shape (problems, L)
         Zero on the scaling tail.
-    converged : array of shape (q, L)
+    converged : array of shape (problems, L)
     method : str
         "newton", "batched" or "mm".
     matrix : array of shape (n, m)
         The geometry's: scores are its products with the coefficients.
-    given_scores : array of shape (q, L, n) or None
+    given_scores : array of shape (problems, L, n) or None
         f at all rows, held-out ones included, without the intercept, where it is known.
     refine, solve_near : callable or None
         See `Refine` and `SolveNear`.
@@ -51,18 +51,20 @@ class Paths:
 
     @property
     def scores(self) -> Array:
-        """f at all rows, shape (q, L, n)."""
-        return np.stack([self.scores_at(q) for q in range(len(self.intercept))])
+        """f at all rows, shape (problems, L, n)."""
+        return np.stack([self.scores_at(problem) for problem in range(len(self.intercept))])
 
-    def scores_at(self, q: int, rows: Any = slice(None), penalties: slice = slice(None)) -> Array:
-        """f of problem `q` at some of the rows, without the intercept, shape (L, rows)."""
+    def scores_at(
+        self, problem: int, rows: Any = slice(None), penalties: slice = slice(None)
+    ) -> Array:
+        """f of one problem at some of the rows, without the intercept, shape (L, rows)."""
         if self.given_scores is not None:
-            return np.asarray(self.given_scores[q][penalties, rows])
-        return np.asarray(self.coefs[q][penalties] @ self.matrix[rows].T)
+            return np.asarray(self.given_scores[problem][penalties, rows])
+        return np.asarray(self.coefs[problem][penalties] @ self.matrix[rows].T)
 
-    def coefficients(self, q: int, penalties: slice = slice(None)) -> Array:
-        """Coefficients of problem `q`, shape (L, m), float64."""
-        return np.asarray(self.coefs[q][penalties], dtype=np.float64)
+    def coefficients(self, problem: int, penalties: slice = slice(None)) -> Array:
+        """Coefficients of one problem, shape (L, m), float64."""
+        return np.asarray(self.coefs[problem][penalties], dtype=np.float64)
 
     @classmethod
     def joined(cls, pieces: Sequence[Paths]) -> Paths:

@@ -22,14 +22,14 @@ class Problems:
     ----------
     geometry : Geometry
         The rows.
-    Y, omega : arrays of shape (q, n)
+    Y, omega : arrays of shape (problems, n)
         Labels ±1, and weights that sum to one in every problem; a weight of zero holds the row
         out of the problem, and it is predicted all the same.
     lambdas : array of shape (L,)
         Penalties on the geometry's scale, decreasing.
     loss : LeakyHockeyStick or any smooth loss
         One that cannot be compiled is left to Newton's method in NumPy.
-    answers : array of shape (q,)
+    answers : array of shape (problems,)
         Problems of which only the answer at the rows without weight is needed have a number: of
         its own where a sign answers, one for all those of which the largest score does. The
         others have -1. Columns in kernel form stop when answers are settled, Newton's method
@@ -41,7 +41,7 @@ class Problems:
         Newton: on the largest error of a row's slope against its coefficient.
     max_iter : int
         Newton's steps a penalty.
-    start : tuple of arrays of shapes (q, n) and (q,), optional
+    start : tuple of arrays of shapes (problems, n) and (problems,), optional
         Coefficients and intercepts near the solutions, where there is one penalty.
     """
 

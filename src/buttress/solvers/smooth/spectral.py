@@ -93,9 +93,11 @@ def _newton_paths(problems: Problems, n_threads: int, advance: Callable[[int], N
     ladders = {end: small_steps(problems.lambdas[slice(*end)]) for _, end in pieces}
 
     def run(piece: tuple[int, tuple[int, int]]) -> Paths:
-        q, ends = piece
+        problem, ends = piece
         ladder, wanted = ladders[ends]
-        task = NewtonTask.of(problems, q, ladder, wanted=wanted, signs_only=bool(loose[q]))
+        task = NewtonTask.of(
+            problems, problem, ladder, wanted=wanted, signs_only=bool(loose[problem])
+        )
         paths = newton(task).at(wanted)
         if ends[0] == 0:
             advance(1)
@@ -104,8 +106,8 @@ def _newton_paths(problems: Problems, n_threads: int, advance: Callable[[int], N
     with one_blas_thread() if count > 1 else nullcontext():
         solved = in_threads(run, pieces, n_threads)
     of_problem: list[list[Paths]] = [[] for _ in range(count)]
-    for (q, _), paths in zip(pieces, solved, strict=True):
-        of_problem[q].append(paths)
+    for (problem, _), paths in zip(pieces, solved, strict=True):
+        of_problem[problem].append(paths)
     return Paths.joined([Paths.chained(paths) for paths in of_problem])
 
 
@@ -116,8 +118,8 @@ def _pieces(
     left = len(problems) % n_threads
     cuts = min(n_threads // left if left else 1, n_penalties // _LEAST_PIECE) or 1
     ends = np.linspace(0, n_penalties, cuts + 1).astype(int).tolist()
-    whole = [(q, (0, n_penalties)) for q in problems[: len(problems) - left]]
-    cut = [(q, end) for q in problems[len(problems) - left :] for end in pairwise(ends)]
+    whole = [(problem, (0, n_penalties)) for problem in problems[: len(problems) - left]]
+    cut = [(problem, end) for problem in problems[len(problems) - left :] for end in pairwise(ends)]
     return whole + cut
 
 

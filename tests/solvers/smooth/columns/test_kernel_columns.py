@@ -263,7 +263,7 @@ def test_a_step_that_leads_nowhere_is_followed_by_one_along_the_gradient(folds_o
     for stuck in (False, True):
         batch = Batch(first, lam, first, first, np.ones(1), np.array([stuck]), *at)
         from_python(find_steps)(system, batch, first, (np.empty((1, 0)), np.empty(0)), room)
-        along = room.q[0] / np.linalg.norm(room.q[0])
+        along = room.residuals[0] / np.linalg.norm(room.residuals[0])
         parallel = abs(along @ room.d[0]) >= 0.999 * np.linalg.norm(room.d[0])
         assert parallel == stuck
 

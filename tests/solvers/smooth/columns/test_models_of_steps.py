@@ -46,7 +46,7 @@ def test_steps_that_cancel_are_counted_as_rounding(folds_of):
     moves.seat[:] = moves.iterations[:] = moves.e0[:] = 0
     moves.e[:] = -d + random.standard_normal((1, n)).astype(np.float32)  # most of it cancels
     moves.Q[:] = moves.e @ matrix
-    room.d[:], room.d0[:], room.q[:] = d, 0.0, -y * weight
+    room.d[:], room.d0[:], room.residuals[:] = d, 0.0, -y * weight
     room.promise[:], room.sums[:] = 0.0, 0.0
     limits = Limits(1e-10, 0.0, False, 100)
     from_python(advance)(system, batch, moves, room, first.copy(), first[:0], limits)

@@ -71,8 +71,8 @@ def _off_balance(
 ) -> None:
     u, t, kappa = work[0], work[1], work[2]
     for k in range(columns.size):
-        q, scores = problem[k], f[columns[k]]
-        label, weight = y[q], omega[q]
+        which, scores = problem[k], f[columns[k]]
+        label, weight = y[which], omega[which]
         for i in range(u.size):
             u[i] = label[i] * scores[i]
         set_slopes(loss, u, t, kappa)

@@ -174,9 +174,9 @@ class FeatureSystem:
         Eigenvalues: with row weights `v`, ``W' diag(v) W = diag(S)``.
     w, mass : array of shape (m,) and float
         ``W' v``, and the sum of `v`.
-    y, omega : arrays of shape (q, n)
-        Labels and normalised weights of the q problems (classes and folds), as precise as W.
-    bound : array of shape (q,)
+    y, omega : arrays of shape (problems, n)
+        Labels and normalised weights of the problems (classes and folds), as precise as W.
+    bound : array of shape (problems,)
         The factors such that ``omega <= bound * v``.
     loss : scalars of a loss
     fit_intercept : bool

@@ -147,19 +147,19 @@ def _set_residual(
     lam: float,
     left: Array,
     model_weight: Array,
-    q: Array,
+    residuals: Array,
     damped: Array,
 ) -> tuple[float, float, float, float, float]:
     """The residual of one column, damped.
 
     Returns sums over its rows: of ``-omega y t``, the coefficients, `damped`, the model's
-    weights, and ``rest * damped * q``.
+    weights, and ``rest * damped * residuals``.
     """
     one, zero, two_lam = np.float32(1.0), np.float32(0.0), np.float32(2.0 * lam)
-    n = q.size
+    n = residuals.size
     for i in range(n):
         residual = -label[i] * omega[i] * t[i] + two_lam * coef[i]
-        q[i] = residual
+        residuals[i] = residual
         damped[i] = (one - left[i] * model_weight[i]) * residual
     sum_z, sum_a, sum_damped = np.float64(0.0), np.float64(0.0), np.float64(0.0)
     sum_weight, sum_rest = np.float64(0.0), np.float64(0.0)
@@ -173,7 +173,7 @@ def _set_residual(
             b2 += coef[i]
             b3 += damped[i]
             b4 += model_weight[i]
-            b5 += left[i] * damped[i] * q[i]
+            b5 += left[i] * damped[i] * residuals[i]
         sum_z += b1
         sum_a += b2
         sum_damped += b3
@@ -261,7 +261,7 @@ def _factorise(m: int, packed: Array, mean: Array, factor: Array, lift: Array) -
 def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> None:
     """Residuals of the columns `at` of a batch; their models are renewed as needed.
 
-    `room` gets `q`, `damped` and `sums`.
+    `room` gets `residuals`, `damped` and `sums`.
     """
     low_rank, models = system.low_rank, system.models
     n, levels, renewed, sums = (
@@ -315,7 +315,7 @@ def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> No
         model = source[own_slot]
         left, model_weight = remainder[level[model]], weight[model]
         sums[0, k], sums[1, k], sums[3, k], sums[4, k], sums[5, k] = _set_residual(
-            batch.a[c], label, omega, t, lam, left, model_weight, room.q[k], room.damped[k]
+            batch.a[c], label, omega, t, lam, left, model_weight, room.residuals[k], room.damped[k]
         )
     for one in range(levels):
         count = 1

@@ -82,7 +82,7 @@ def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> 
             row[i] = model_weight[i] * (row[i] - shift) - scale * residual[i]
         if batch.stuck[at[k]]:
             # What the model leaves out may make a step of it lead nowhere; the gradient cannot.
-            d0[k], residual = 0.0, room.q[k]
+            d0[k], residual = 0.0, room.residuals[k]
             for i in range(n):
                 row[i] = -scale * residual[i]
 

@@ -108,8 +108,8 @@ class KernelSystem(NamedTuple):
         Its leading part.
     models : CurvedModels
         Of columns.
-    y, omega : arrays of shape (q, n), float32
-        Labels and normalised weights of the q problems (classes and folds).
+    y, omega : arrays of shape (problems, n), float32
+        Labels and normalised weights of the problems (classes and folds).
     fit_intercept : bool
     """
 
@@ -173,13 +173,13 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    q : array of shape (columns, n)
+    residuals : array of shape (columns, n)
         The residuals ``2 lam a - omega y t``.
     damped : array of shape (columns, n)
-        `q` over ``1 + rest c``, c a row's curvature over twice the penalty.
+        `residuals` over ``1 + rest c``, c a row's curvature over twice the penalty.
     sums : array of shape (6, columns)
         Over the rows: of ``-omega y t``, `a`, the weights omega of curved rows, `damped`, the
-        models' weights, and ``rest * damped * q``.
+        models' weights, and ``rest * damped * residuals``.
     d, d0 : arrays of shapes (columns, n) and (columns,)
         Steps of coefficients and intercepts.
     promise : array of shape (columns,)
@@ -190,7 +190,7 @@ class Room(NamedTuple):
     rows, work, changed, changes, projected, made : arrays
     """
 
-    q: Array
+    residuals: Array
     damped: Array
     sums: Array
     d: Array

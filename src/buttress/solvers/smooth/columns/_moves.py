@@ -187,7 +187,7 @@ def _move(
     scores, along, before = batch.f[c], moves.P[k], moves.Q[seat]
     d0, e0, two_lam = room.d0[k], moves.e0[seat], 2.0 * batch.lam[c]
     n, problem = scores.size, batch.problem[c]
-    sums = _penalty_sums(coef, step, last, along, before, e0, room.q[k])
+    sums = _penalty_sums(coef, step, last, along, before, e0, room.residuals[k])
     ad, ae, dd, de, ee, qd = sums
     shift = np.float32(d0)
     for i in range(n):

@@ -90,31 +90,31 @@ class Refinement:
     def state(self, f: Array, a: Array) -> tuple[Array, Array, Array]:
         """Pulls and residuals of all columns, and the largest of these as a share of a slope."""
         z = self.pulls(f)
-        q = 2.0 * self.lam[:, None] * a
-        q += z
-        share = self.largest_share(q, z)
+        residuals = 2.0 * self.lam[:, None] * a
+        residuals += z
+        share = self.largest_share(residuals, z)
         if self.system.fit_intercept:
             # coefficients that agree with the slopes sum to zero only where the intercept is right
             share = np.maximum(share, np.abs(z.sum(axis=1)) / np.abs(z).sum(axis=1))
-        return z, q, share
+        return z, residuals, share
 
     def least_held_out(self, f: Array) -> Array:
         """The smallest held-out score of every column, by size; infinite without any."""
         return np.asarray(np.where(self.omega == 0.0, np.abs(f), np.inf).min(axis=1))
 
-    def largest_share(self, q: Array, z: Array) -> Array:
+    def largest_share(self, residuals: Array, z: Array) -> Array:
         """The largest residual of every column, as a share of a row's slope."""
         size = np.abs(z)
         np.maximum(size, _FLAT * self.omega, out=size)
         size[size == 0.0] = np.inf
-        return np.asarray((np.abs(q) / size).max(axis=1))
+        return np.asarray((np.abs(residuals) / size).max(axis=1))
 
-    def steps(self, f: Array, a: Array, q: Array) -> tuple[Array, Array, Array]:
+    def steps(self, f: Array, a: Array, residuals: Array) -> tuple[Array, Array, Array]:
         """Steps by the models in single precision from residuals in double: see `find_steps`."""
         slack, stuck = np.full(len(f), SLACK), np.zeros(len(f), dtype=bool)
         at = f.astype(np.float32), a.astype(np.float32), np.zeros(len(f))
         batch = Batch(self.problem, self.lam, self.slot, self.slot, slack, stuck, *at)
-        return model_steps(self.system, batch, (q, a.sum(axis=1)))
+        return model_steps(self.system, batch, (residuals, a.sum(axis=1)))
 
     def plane_minimum(self, f: Array, a: Array, z: Array, steps: tuple[Any, Any]) -> Array:
         """Multiples (2, k) of two steps at which quadratic models of all objectives are least.
@@ -174,35 +174,36 @@ def refine_columns(
     # Of the columns that go on: what follows has rows for these only.
     live, alive = np.arange(k), task
     for step_number in range(_STEPS + 1):
-        z, q, residual = alive.state(f, a)
+        z, residuals, worst = alive.state(f, a)
         last_one, held_out = step_number == _STEPS, alive.least_held_out(f)
         # what seems to be solved, or would be but for the rounding of its scores
-        seems = last_one | (residual <= enough[live])
+        seems = last_one | (worst <= enough[live])
         seems |= signs_only[live] & (held_out > bound[live]) & (held_out <= bound[live] + rounding)
         seems &= rounding > 0.0
         if seems.any():
             f[seems] = a[seems] @ task.K + a0[seems, None]
             rounding[seems] = 0.0
-            z, q, residual = alive.state(f, a)
+            z, residuals, worst = alive.state(f, a)
             held_out = alive.least_held_out(f)
-        lowest[live] = np.minimum(lowest[live], residual)
+        lowest[live] = np.minimum(lowest[live], worst)
         # A column that stands still far from its solution promises no decrease either.
         sane = lowest[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > bound[live] + rounding)
         near[live] = sane & ~signs_only[live] & (bound[live] <= _NEAR * np.abs(f).max(axis=1))
-        better = ((residual < least[live]) & (rounding == 0.0)) | settled[live]
+        better = ((worst < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
-        least[where] = residual[better]
+        least[where] = worst[better]
         for kept, now in zip(best, (a, a0, f), strict=True):
             kept[where] = now[better]
-        going = (residual > enough[live]) & ~settled[live]
+        going = (worst > enough[live]) & ~settled[live]
         if not going.all():
-            live, z, q, a, a0, f = live[going], z[going], q[going], a[going], a0[going], f[going]
+            live, z, residuals = live[going], z[going], residuals[going]
+            a, a0, f = a[going], a0[going], f[going]
             last, last0, alive = last[:, going], last0[going], task.of(live)
             rounding = rounding[going]
         if len(live) == 0 or last_one:
             break
-        single, d0, promise = alive.steps(f, a, q)
+        single, d0, promise = alive.steps(f, a, residuals)
         step = single.astype(np.float64)
         along = (single @ task.system.matrix).astype(np.float64)
         new = along + d0[:, None]
@@ -213,7 +214,7 @@ def refine_columns(
         last0 = shares[0] * d0 + shares[1] * last0
         a, a0, f = a + last[0], a0 + last0, f + last[2]
         rounding = rounding + score_rounding(norm, 1.0) * np.sqrt(_dot(last[0], last[0]))
-        decrement = np.maximum(np.abs(_dot(q, new)), promise)
+        decrement = np.maximum(np.abs(_dot(residuals, new)), promise)
         # of Python's numbers: one by one they are much faster than NumPy's
         past = (size.tolist() for size in (decrement, before[live], earlier[live]))
         rate = np.array([measured_rate(*three) for three in zip(*past, strict=True)])

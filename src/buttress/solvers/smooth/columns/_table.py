@@ -55,31 +55,32 @@ def solved_first(lambdas: Array) -> IntArray:
 class Table:
     """Solutions of all problems at all penalties, as far as they are known.
 
-    Arrays of shape (q, L, ...) are views of those of `columns`, which has all of them in one row.
+    Arrays of shape (problems, penalties, ...) are views of those of `columns`, which has all of
+    them in one row.
     """
 
     def __init__(
         self, problems: Problems, solver: KernelColumns | FeatureColumns, follow: Follow
     ) -> None:
-        q, n, count = *problems.Y.shape, len(problems.lambdas)
+        n_problems, n, count = *problems.Y.shape, len(problems.lambdas)
         self.solver, self.Y, self.omega = solver, problems.Y, problems.omega
         self.lambdas, self.follow, self.start = problems.lambdas, follow, problems.start
         self.exponent = tail_exponent(problems.loss)
         self.signs_only, self.rivals = problems.signs_only, problems.rivals
         if isinstance(solver, FeatureColumns):
             self.rivals = []
-        self.rival = np.zeros(q, dtype=bool)
+        self.rival = np.zeros(n_problems, dtype=bool)
         for members in self.rivals:
             self.rival[members] = True
-        self.columns = no_columns(q * count, solver.size, n)
-        fields: Any = (field.reshape(q, count, *field.shape[1:]) for field in self.columns)
+        self.columns = no_columns(n_problems * count, solver.size, n)
+        fields: Any = (field.reshape(n_problems, count, *field.shape[1:]) for field in self.columns)
         views = Columns(*fields)
         self.coef, self.intercept, self.scores = views.coef, views.intercept, views.scores
         self.iterations, self.converged = views.iterations, views.converged
         self.doubtful, self.drift, self.error = views.doubtful, views.drift, views.error
         # coefficients in double precision, and their scores without the intercept
         self.refined: dict[tuple[int, int], tuple[Array, Array]] = {}
-        self.tail = np.full(q, count)  # index of the first penalty on the scaling tail
+        self.tail = np.full(n_problems, count)  # index of the first penalty on the scaling tail
 
     def fill(self, n_threads: int) -> None:
         """Solve everything; what did not converge says so."""
@@ -105,9 +106,9 @@ class Table:
             undecided = self._undecided() & self.converged & ~self.doubtful
             self._solve(undecided, tol)
             self._add_imbalance(undecided)
-            for q, index in np.argwhere(undecided).tolist():
-                if index == self.tail[q] - 1:
-                    self._fill_tail(q, self.tail[q])
+            for problem, index in np.argwhere(undecided).tolist():
+                if index == self.tail[problem] - 1:
+                    self._fill_tail(problem, self.tail[problem])
         self.doubtful |= self._undecided()
 
     def _add_imbalance(self, chosen: BoolArray) -> None:
@@ -148,9 +149,9 @@ class Table:
         # Where a penalty beside it was left to Newton's method, so is one between.
         good = self.converged[:, coarse[after - 1]] & self.converged[:, coarse[after]]
         good &= fine < self.tail[:, None]
-        for q in range(len(self.Y)):
-            inside = fine < self.tail[q]
-            self._combine(q, fine[inside], coarse, shares[inside])
+        for problem in range(len(self.Y)):
+            inside = fine < self.tail[problem]
+            self._combine(problem, fine[inside], coarse, shares[inside])
         chosen = np.zeros_like(self.converged)
         chosen[:, fine] = good
         self._solve(chosen & ~self.rival[:, None], _SOLVED, signs=True)
@@ -167,23 +168,27 @@ class Table:
             return
         # the largest penalty of all is not near enough to any other solution
         unsolved = np.argwhere((self.iterations > 0) & ~self.converged)
-        pairs = [(q, index) for q, index in unsolved.tolist() if index > 0]
+        pairs = [(problem, index) for problem, index in unsolved.tolist() if index > 0]
 
         def run(pair: tuple[int, int]) -> Paths:
-            q, index = pair
+            problem, index = pair
             start = self.coef[pair].astype(np.float64), float(self.intercept[pair])
-            return self.follow(q, self.lambdas[index : index + 1], start)
+            return self.follow(problem, self.lambdas[index : index + 1], start)
 
         with one_blas_thread():
             everything = in_threads(run, pairs, n_threads)
         for pair, exact in zip(pairs, everything, strict=True):
-            q, index = pair
-            self.take(q, np.array([index]), exact)
+            problem, index = pair
+            self.take(problem, np.array([index]), exact)
             self.coef[pair] = exact.coefs[0][0]
             self.scores[pair] = self.refined[pair][1] + self.intercept[pair]
             self.drift[pair] = self.error[pair] = 0.0
-            if self.converged[pair] and self.tail[q] == len(self.lambdas) and self._beyond(*pair):
-                self._fill_tail(q, index + 1)
+            if (
+                self.converged[pair]
+                and self.tail[problem] == len(self.lambdas)
+                and self._beyond(*pair)
+            ):
+                self._fill_tail(problem, index + 1)
 
     def _refine(self, solver: KernelColumns, chosen: BoolArray) -> None:
         """Settle what single precision leaves in doubt or unsolved, in double precision."""
@@ -206,8 +211,8 @@ class Table:
         self.converged[problem, index] |= columns.solved
         # what was to be compared and is not that precise is left to Newton's method
         self.converged[problem, index] &= ~compared | (columns.residual <= tol)
-        for q in problem[index == self.tail[problem] - 1]:
-            self._fill_tail(q, self.tail[q])
+        for ending in problem[index == self.tail[problem] - 1]:
+            self._fill_tail(ending, self.tail[ending])
 
     def _solve_coarse(self, coarse: IntArray) -> None:
         count = len(self.lambdas)
@@ -220,26 +225,31 @@ class Table:
             near = np.zeros_like(self.converged)
             while moving:
                 chosen = np.zeros_like(near)
-                for q in moving:
-                    first, done[q] = done[q], max(done[q] + 1, together)
-                    chosen[q, coarse[first : done[q]]] = True
+                for problem in moving:
+                    first, done[problem] = done[problem], max(done[problem] + 1, together)
+                    chosen[problem, coarse[first : done[problem]]] = True
                     if first > 1:
                         last, new = coarse[first - 2 : first], coarse[first : first + 1]
                         heading = _lagrange(np.log(self.lambdas), last[None], new)
-                        self._combine(q, new, last, heading)
+                        self._combine(problem, new, last, heading)
                 self._solve(chosen, _NEAR)
                 near |= chosen
                 # Where all margins seem to exceed one the scaling tail may have been reached.
                 moving = [
-                    q
-                    for q in moving
-                    if done[q] < len(coarse) and not self._beyond(q, coarse[done[q] - 1])
+                    problem
+                    for problem in moving
+                    if done[problem] < len(coarse)
+                    and not self._beyond(problem, coarse[done[problem] - 1])
                 ]
             self._solve(near & ~self.rival[:, None], _SOLVED, signs=True)
             self._solve(near & self.rival[:, None], _CERTAIN)
-            for q, index in np.argwhere(near).tolist():
-                if self.tail[q] == count and self.converged[q, index] and self._beyond(q, index):
-                    self._fill_tail(q, index + 1)
+            for problem, index in np.argwhere(near).tolist():
+                if (
+                    self.tail[problem] == count
+                    and self.converged[problem, index]
+                    and self._beyond(problem, index)
+                ):
+                    self._fill_tail(problem, index + 1)
             moving = np.flatnonzero((done < len(coarse)) & (self.tail == count)).tolist()
 
     def _solve_near(self, coef: Array, intercept: Array) -> None:
@@ -265,16 +275,16 @@ class Table:
         self.solver.solve(self.columns, which, tol, certain_tol if signs else None)
         self.columns.converged[which] &= tol < _NEAR
 
-    def _combine(self, q: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
+    def _combine(self, problem: int, targets: IntArray, nodes: IntArray, shares: Array) -> None:
         """Guess the solutions at some penalties from those at others."""
         # Solutions grow as penalties fall: what is interpolated is what is left of that.
         growth = _GROWTH * self.exponent
         shares = shares * (self.lambdas[nodes] / self.lambdas[targets, None]) ** growth
         single = shares.astype(np.float32)
-        self.coef[q, targets] = single @ self.coef[q, nodes]
-        self.scores[q, targets] = single @ self.scores[q, nodes]
-        self.intercept[q, targets] = shares @ self.intercept[q, nodes]
-        self.drift[q, targets] = np.abs(shares) @ self.drift[q, nodes]
+        self.coef[problem, targets] = single @ self.coef[problem, nodes]
+        self.scores[problem, targets] = single @ self.scores[problem, nodes]
+        self.intercept[problem, targets] = shares @ self.intercept[problem, nodes]
+        self.drift[problem, targets] = np.abs(shares) @ self.drift[problem, nodes]
 
     def scores_without_intercepts(self) -> Array:
         """The scores of all columns less their intercepts, in place of those with them.
@@ -284,44 +294,48 @@ class Table:
         """
         scores = self.scores
         scores -= self.intercept[:, :, None].astype(np.float32)
-        for (q, index), (_, exact) in self.refined.items():
-            scores[q, index] = exact
-            if index == self.tail[q] - 1:
-                scores[q, index + 1 :] = self._tail_factors(index)[:, None] * exact
+        for (problem, index), (_, exact) in self.refined.items():
+            scores[problem, index] = exact
+            if index == self.tail[problem] - 1:
+                scores[problem, index + 1 :] = self._tail_factors(index)[:, None] * exact
         return scores
 
-    def take(self, q: int, run: IntArray, exact: Paths) -> None:
+    def take(self, problem: int, run: IntArray, exact: Paths) -> None:
         """Penalties `run` of one problem by Newton's method, and with the last one its tail."""
-        self.intercept[q, run] = exact.intercept[0]
+        self.intercept[problem, run] = exact.intercept[0]
         rows = zip(exact.coefs[0], exact.scores_at(0).astype(np.float32), strict=True)
-        self.refined |= {(q, index): row for index, row in zip(run.tolist(), rows, strict=True)}
-        self.converged[q, run] = exact.converged[0]
-        self.iterations[q, run] += exact.iterations[0]
+        self.refined |= {
+            (problem, index): row for index, row in zip(run.tolist(), rows, strict=True)
+        }
+        self.converged[problem, run] = exact.converged[0]
+        self.iterations[problem, run] += exact.iterations[0]
         last = int(run[-1])
-        if last == self.tail[q] - 1:
-            self.intercept[q, last + 1 :] = self._tail_factors(last) * self.intercept[q, last]
+        if last == self.tail[problem] - 1:
+            self.intercept[problem, last + 1 :] = (
+                self._tail_factors(last) * self.intercept[problem, last]
+            )
 
-    def _beyond(self, q: int, index: int) -> bool:
+    def _beyond(self, problem: int, index: int) -> bool:
         """Whether the scaling tail begins: all margins of the rows that count are at least one."""
         if self.exponent == 0.0:
             return False
-        u = self.Y[q] * self.scores[q, index]
-        return bool(np.all((u >= 1.0) | (self.omega[q] == 0.0)))
+        u = self.Y[problem] * self.scores[problem, index]
+        return bool(np.all((u >= 1.0) | (self.omega[problem] == 0.0)))
 
     def _tail_factors(self, last: int) -> Array:
         """What solutions after the penalty `last`, where the tail begins, are multiples by."""
         return np.asarray((self.lambdas[last] / self.lambdas[last + 1 :]) ** self.exponent)
 
-    def _fill_tail(self, q: int, first: int) -> None:
+    def _fill_tail(self, problem: int, first: int) -> None:
         """From the penalty `first` on solutions are known multiples of the one before."""
-        self.tail[q] = first
+        self.tail[problem] = first
         factor = self._tail_factors(first - 1)
-        self.coef[q, first:] = factor[:, None] * self.coef[q, first - 1]
-        self.scores[q, first:] = factor[:, None] * self.scores[q, first - 1]
-        self.intercept[q, first:] = factor * self.intercept[q, first - 1]
-        self.error[q, first:] = factor * self.error[q, first - 1]
-        self.converged[q, first:] = True
-        self.iterations[q, first:] = 0
+        self.coef[problem, first:] = factor[:, None] * self.coef[problem, first - 1]
+        self.scores[problem, first:] = factor[:, None] * self.scores[problem, first - 1]
+        self.intercept[problem, first:] = factor * self.intercept[problem, first - 1]
+        self.error[problem, first:] = factor * self.error[problem, first - 1]
+        self.converged[problem, first:] = True
+        self.iterations[problem, first:] = 0
 
 
 def _lagrange(x: Array, nodes: IntArray, targets: IntArray) -> Array:

@@ -39,9 +39,9 @@ def batched(problems: Problems, n_threads: int, shared: Shared | None = None) ->
         table.fill(n_threads)
     _finish(problems, table, n_threads)
     weights = [solver.in_geometry(coef) for coef in table.coef]
-    for (q, index), (coef, _) in table.refined.items():
-        weights[q] = weights[q].astype(np.float64, copy=False)
-        weights[q][index] = coef
+    for (problem, index), (coef, _) in table.refined.items():
+        weights[problem] = weights[problem].astype(np.float64, copy=False)
+        weights[problem][index] = coef
     intercept, scores = table.intercept, table.scores_without_intercepts()
     interval = np.repeat(intercept[:, :, None], 2, axis=2)
     if problems.fit_intercept and straight_up_to_one(problems.loss):
@@ -66,26 +66,28 @@ def _finish(problems: Problems, table: Table, n_threads: int) -> None:
     """Newton's method for the penalties that did not converge, from where they stopped."""
     lambdas = problems.lambdas
 
-    def finish(q: int) -> None:
-        late = np.flatnonzero(~table.converged[q])
+    def finish(problem: int) -> None:
+        late = np.flatnonzero(~table.converged[problem])
         for run in np.split(late, np.flatnonzero(np.diff(late) > 1) + 1):
             if len(run) == 0:
                 continue
             first = int(run[0])
-            near = table.solver.in_geometry(table.coef[q, first : first + 1])[0].astype(np.float64)
-            start = (near, float(table.intercept[q, first])) if first > 0 else None
+            near = table.solver.in_geometry(table.coef[problem, first : first + 1])[0].astype(
+                np.float64
+            )
+            start = (near, float(table.intercept[problem, first])) if first > 0 else None
             ladder, wanted = (
                 (lambdas[run], np.arange(len(run))) if first else small_steps(lambdas[run])
             )
-            table.take(q, run, table.follow(q, ladder, start).at(wanted))
+            table.take(problem, run, table.follow(problem, ladder, start).at(wanted))
 
     with one_blas_thread():
         in_threads(finish, np.flatnonzero(~table.converged.all(axis=1)).tolist(), n_threads)
 
 
 def _follower(problems: Problems) -> Follow:
-    def follow(q: int, ladder: Array, start: tuple[Array, float] | None) -> Paths:
-        return newton(NewtonTask.of(problems, q, ladder, start=start))
+    def follow(problem: int, ladder: Array, start: tuple[Array, float] | None) -> Paths:
+        return newton(NewtonTask.of(problems, problem, ladder, start=start))
 
     return follow
 
@@ -98,25 +100,28 @@ def _refiner(solver: KernelColumns, paths: Paths) -> Refine:
         chosen, only = problems[low == high], slice(index, index + 1)
         if len(chosen) == 0:
             return [None] * len(problems)
-        start = np.array([paths.coefs[q][index] for q in chosen]), paths.intercept[chosen, index]
+        start = (
+            np.array([paths.coefs[problem][index] for problem in chosen]),
+            paths.intercept[chosen, index],
+        )
         which, count = chosen * paths.intercept.shape[1] + index, len(chosen)
         signs_only = np.zeros(count, dtype=bool)
         columns = solver.refine(which, start, np.full(count, tol), signs_only)
         refined: dict[int, Paths] = {}
-        for k, q in enumerate(chosen.tolist()):
+        for k, problem in enumerate(chosen.tolist()):
             if columns.residual[k] <= tol:
                 intercept = columns.intercept[k : k + 1]
-                refined[q] = Paths(
+                refined[problem] = Paths(
                     intercept[None],
                     np.repeat(intercept, 2)[None, None],
                     [columns.coef[k : k + 1]],
-                    paths.iterations[q : q + 1, only],
+                    paths.iterations[problem : problem + 1, only],
                     np.ones((1, 1), dtype=bool),
                     "batched",
                     paths.matrix,
                     columns.scores[None, k : k + 1],
                 )
-        return [refined.get(q) for q in problems.tolist()]
+        return [refined.get(problem) for problem in problems.tolist()]
 
     return refine
 
@@ -141,7 +146,7 @@ def _centre_free_intercepts(
 ) -> None:
     """Balanced classes with all margins at most one: f is known, the intercept an interval."""
     share = 0.5 / problems.lambdas
-    for q, (y, omega) in enumerate(zip(problems.Y, problems.omega, strict=True)):
+    for problem, (y, omega) in enumerate(zip(problems.Y, problems.omega, strict=True)):
         pull = omega * y
         if abs(pull.sum()) >= 1e-13:
             continue
@@ -149,6 +154,6 @@ def _centre_free_intercepts(
         low = -1.0 - share * np.min(flat[(omega > 0) & (y < 0)])
         high = 1.0 - share * np.max(flat[(omega > 0) & (y > 0)])
         free = low <= high
-        scores[q, free] = np.outer(share[free], flat)
-        intercept[q, free] = 0.5 * (low + high)[free]
-        interval[q, free] = np.stack([low, high], axis=1)[free]
+        scores[problem, free] = np.outer(share[free], flat)
+        intercept[problem, free] = 0.5 * (low + high)[free]
+        interval[problem, free] = np.stack([low, high], axis=1)[free]
