@@ -67,6 +67,14 @@ def test_one_outer_step_is_enough_for_a_convex_machine_with_more_digits_at_the_e
     assert fitted_without_warning(machine, X, y).n_iter_ == 1
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("C", [100.0, 1000.0])
+def test_rows_of_single_precision_that_reach_their_tolerance_are_not_warned_about(C, seed):
+    X, y = make_classification(150, 10, flip_y=0.1, random_state=seed)
+    model = fitted_without_warning(RampClassifier(C=C), X.astype(np.float32), y)
+    assert model.kkt_residual_ <= 2e-4
+
+
 @pytest.mark.parametrize("radius", [1.0, 100.0, 1e4])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from buttress import LeakyHockeyStickClassifier, LeakyHockeyStickClassifierCV
 from buttress.inspection import PathDisplay
 from buttress.model_selection._folds import classification_folds
+from buttress.model_selection.leaky_hockey_stick import _choices
 
 
 @parametrize_with_checks([LeakyHockeyStickClassifierCV(alphas=10, cv=3)])
@@ -178,9 +179,16 @@ def test_ties_take_the_largest_penalty_and_1se_a_larger_one(noisy):
     assert best.alpha_ == best.alpha_min_ == ties.max()
     rule = LeakyHockeyStickClassifierCV(alphas=30, selection="1se").fit(X, y)
     index = np.flatnonzero(rule.alphas_ == rule.alpha_min_)[0]
-    within = rule.cv_mean_ >= rule.cv_mean_[index] - rule.cv_std_[index]
+    within = rule.cv_mean_ >= rule.cv_mean_[index] - rule.cv_std_[index] - 1e-12
     assert rule.alpha_ == rule.alpha_1se_ == rule.alphas_[within].max()
     assert rule.alpha_1se_ >= rule.alpha_min_
+
+
+@pytest.mark.parametrize("n_rows", range(7, 40))
+def test_a_mean_one_standard_error_away_is_within_it_whatever_the_rounding(n_rows):
+    # means 17/3 and 19/3 of n_rows, and a standard error of 2/3 of it
+    table = np.array([[5, 5, 6], [5, 6, 6], [5, 7, 7]]) / n_rows
+    assert _choices(table, 3) == (2, 1)
 
 
 def test_grid_over_widths_and_exponents(noisy):

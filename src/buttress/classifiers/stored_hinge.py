@@ -15,7 +15,8 @@ from buttress.kernels import Kernel
 # Residuals that rounding of the stored numbers leaves are no reason to warn, up to this part of
 # the largest score (and gaps up to this part of the objective).
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
-# A user who asks for no more than this is not told about gaps that follow from it.
+# Who asks for no more than this, or has rows that allow no more, is not told about gaps that
+# follow from it.
 _LOOSE = 1e-6
 # Rows and support vectors whose similarities are summed at a time.
 _ROWS = 10_000
@@ -65,7 +66,7 @@ def store_hinge_models(
         largest = 1.0 + float(np.abs(solution.g + solution.b).max(initial=0.0))
         met = solution.violation <= max(2.0 * tol, rounding * largest)
         allowed = max(tol, rounding) * (1.0 + abs(solution.objective))
-        if model.tol >= _LOOSE:
+        if tol >= _LOOSE:
             # residuals of the size asked for leave a gap of as much in every term
             allowed = max(allowed, 2.0 * tol * float(solution.certificate.terms.weight.sum()))
         met = met and solution.gap <= allowed

@@ -22,6 +22,8 @@ from buttress.model_selection._leaky_mapped import MappedLeakySearch
 from buttress.model_selection._results import standard_error
 from buttress.model_selection._search import SearchMixin
 
+# Of a mean over folds.
+_ROUNDING = 1e-12
 _DEFAULT_DECADES = (0.0, -7.0)
 
 
@@ -232,14 +234,15 @@ n_iter_, solver_, approximation_, n_features_in_, feature_names_in_
 def _choices(table: Array, n_alphas: int) -> tuple[int, int]:
     """Index of the best candidate, and of the largest penalty within a standard error of it.
 
-    Of equal means (up to rounding) the first counts: the largest penalty of a path.
+    Of equal means (up to rounding) the first counts: the largest penalty of a path. A mean that is
+    one standard error away (up to rounding, too) is within it.
     """
     means = table.mean(axis=1)
-    best = int(np.argmax(means >= means.max() - 1e-12))
+    best = int(np.argmax(means >= means.max() - _ROUNDING))
     first = best - best % n_alphas
     curve = slice(first, first + n_alphas)
     threshold = means[best] - standard_error(table[best : best + 1])[0]
-    return best, first + int(np.argmax(means[curve] >= threshold))
+    return best, first + int(np.argmax(means[curve] >= threshold - _ROUNDING))
 
 
 def _penalties(alphas: Any) -> Array:

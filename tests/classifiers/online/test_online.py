@@ -262,6 +262,32 @@ def test_sampled_pegasos_counts_distinct_points() -> None:
         KernelPegasos(sampling="with_replacement").partial_fit(X, y, classes=["no", "yes"])
 
 
+def test_a_budget_counts_distinct_points_that_were_drawn() -> None:
+    X, y = stream(60)
+    sampled = KernelPegasos(gamma=1.0, sampling="with_replacement", random_state=0)
+    unbounded = sampled.fit(X, y)
+    n_distinct = len(unbounded.support_)
+    for policy in ("merge", "project", "forget", "forget_oldest"):
+        bounded = KernelPegasos(**sampled.get_params())
+        bounded.set_params(budget=n_distinct, budget_policy=policy).fit(X, y)
+        np.testing.assert_allclose(bounded.decision_function(X), unbounded.decision_function(X))
+        assert len(bounded.set_params(budget=n_distinct // 2).fit(X, y).support_) == n_distinct // 2
+
+
+def test_the_oldest_of_drawn_points_is_the_one_drawn_first() -> None:
+    X, y = stream(60)
+    draws = np.random.RandomState(0).randint(60, size=60)
+    model = KernelPegasos(
+        alpha=1e-6, gamma=1e4, sampling="with_replacement", random_state=0, budget=5,
+        budget_policy="forget_oldest",
+    ).fit(X, y)  # fmt: skip
+    # the kernel is the identity: a row that is in the model has a large margin, others have none
+    kept: list[int] = []
+    for row in draws:
+        kept = (kept if row in kept else [*kept, row])[-5:]
+    assert sorted(model.support_) == sorted(kept)
+
+
 def test_linear_weights_and_sparse_rows() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 6)) * (rng.random((300, 6)) < 0.4)

@@ -276,17 +276,30 @@ def test_a_power_of_two_below_the_normal_numbers_is_zero(dtype: Any) -> None:
     np.testing.assert_array_equal(values, 0.0)
 
 
-def test_equal_positions_are_added_up() -> None:
+def test_copies_of_a_drawn_row_are_added_up() -> None:
     X, y = blobs(50)
     draws = np.random.default_rng(0).integers(0, 50, 80)
     kernel = make_kernel("rbf", gamma=1.0, center=X.mean(axis=0))
-    model = OnlineModel(PegasosRule(0.01), kernel, n_problems=1, n_features=2)
-    model.learn(X[draws], y[draws, None], draws, (y[draws] > 0).astype(int))
+    model = OnlineModel(PegasosRule(0.01), kernel, n_problems=1, n_features=2, drawn=draws)
+    model.learn(X[draws], y[draws, None], np.arange(80), (y[draws] > 0).astype(int))
     before = model.scores(X)
-    model.add_equal_positions()
+    model.end_draws()
     assert len(np.unique(support(model))) == model.store.n
     np.testing.assert_allclose(model.scores(X), before, rtol=1e-10)
     np.testing.assert_array_equal(model.store.vectors(), X[support(model)])
+
+
+def test_a_merged_vector_is_no_copy_of_the_row_it_came_from() -> None:
+    X, y = blobs(50)
+    draws = np.random.default_rng(0).integers(0, 50, 200)
+    kernel = make_kernel("rbf", gamma=1.0, center=X.mean(axis=0))
+    model = OnlineModel(
+        PegasosRule(0.01), kernel, n_problems=1, n_features=2, budget=8, drawn=draws
+    )
+    model.learn(X[draws], y[draws, None], np.arange(200), (y[draws] > 0).astype(int))
+    before = model.scores(X)
+    model.end_draws()
+    np.testing.assert_allclose(model.scores(X), before, rtol=1e-10)
 
 
 def test_oracle_traces(oracle: Any) -> None:

@@ -52,6 +52,8 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
     window: int
     drift: Any
     _rule: Callable[[], Any]
+    # which row stands at every position of the stream, while `fit` draws them
+    _drawn: IntArray | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -93,12 +95,12 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
             )
         self._start(X, classes)
         codes = encode(y, known, classes)
-        order = self._order(X.shape[0])
         if self.kernel == "precomputed":
             X = np.arange(X.shape[0], dtype=X.dtype)[:, None]
-        if order is not None:
-            self._advance(X[order], codes[order], positions=order)
-            self._model.add_equal_positions()
+        if self._drawn is not None:
+            self._advance(X[self._drawn], codes[self._drawn])
+            self._model.end_draws()
+            self._drawn = None
         elif has_callbacks(self) and self.kernel != "precomputed":
             self._advance_in_tasks(X, y, codes)
         else:
@@ -217,6 +219,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
     def _start(self, X: Any, classes: NDArray[Any]) -> None:
         """An empty model whose kernel is fixed from the rows of the first call."""
         self._rival = None
+        self._drawn = self._order(X.shape[0])
         self.classes_ = classes
         dense = isinstance(X, np.ndarray)
         needs_width = not callable(self.kernel) and self.kernel not in ("precomputed", "linear")
@@ -256,6 +259,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
             budget_policy=self.budget_policy,
             block_size=int(self.block_size),
             gram=gram,
+            drawn=self._drawn,
         )
 
     def _advance(

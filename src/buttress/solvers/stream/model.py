@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress._deadline import check_time
 from buttress._threads import own_threads
 from buttress.kernels import Kernel
@@ -69,6 +69,9 @@ class OnlineModel:
     gram : array, optional
         The Gram matrix of the whole stream, with ``kernel.name == "precomputed"``; rows are
         then row numbers in one column.
+    drawn : array of int, optional
+        Where rows are drawn with replacement, which one stands at every stream position: copies
+        of one row are one vector to the budget, and after `end_draws`.
 
     Notes
     -----
@@ -90,7 +93,9 @@ class OnlineModel:
         budget_policy: str = "merge",
         block_size: int = 64,
         gram: Array | None = None,
+        drawn: IntArray | None = None,
     ) -> None:
+        self.drawn = drawn
         self.rule = rule
         self.kernel = kernel
         self.dtype = np.dtype(dtype)
@@ -218,11 +223,8 @@ class OnlineModel:
         """Remove vectors until the budget holds; `K` follows (rows of the block not yet seen)."""
         assert self.budget is not None
         store = self.store
-        alive = np.asarray(store.coef[:, : store.n].any(axis=0))
-        if not alive.all():
-            K[:, : int(alive.sum())] = K[:, : store.n][:, alive]
-            store.keep(alive)
-            self.budget.inverse = None
+        self._add_up_copies(K)
+        self._keep(np.asarray(store.coef[:, : store.n].any(axis=0)), K)
         while store.n > self.budget.size:
             last = store.n - 1
             removed, moved = self.budget.shrink(store)
@@ -232,26 +234,42 @@ class OnlineModel:
                 K[:, moved] = column[start:]
 
     def _drop_dead(self) -> None:
-        alive = np.asarray(self.store.coef[:, : self.store.n].any(axis=0))
-        if not alive.all():
-            self.store.keep(alive)
-            if self.budget is not None:
-                self.budget.inverse = None
+        self._keep(np.asarray(self.store.coef[:, : self.store.n].any(axis=0)))
 
-    def add_equal_positions(self) -> None:
-        """Make one vector of those that came from the same stream position."""
+    def _keep(self, mask: BoolArray, K: Array | None = None) -> None:
+        """Drop the other vectors, and their columns of `K`."""
+        if mask.all():
+            return
+        if K is not None:
+            K[:, : int(mask.sum())] = K[:, : self.store.n][:, mask]
+        self.store.keep(mask)
+        if self.budget is not None:
+            self.budget.inverse = None
+
+    def _add_up_copies(self, K: Array | None = None) -> None:
+        """Make one vector of those that are the same drawn row; `K` as in `_respect_budget`."""
+        if self.drawn is None:
+            return
         store = self.store
-        positions, first, inverse = np.unique(
-            store.position[: store.n], return_index=True, return_inverse=True
-        )
-        coef = np.zeros((len(store.coef), len(positions)))
-        for p, row in enumerate(store.coef[:, : store.n]):
-            coef[p] = np.bincount(inverse, weights=row, minlength=len(positions))
-        keep = np.zeros(store.n, dtype=np.bool_)
-        keep[first] = True
-        order = np.argsort(first, kind="stable")
-        store.keep(keep)
-        store.coef[:, : store.n] = coef[:, order]
+        row = self.drawn[store.position[: store.n]]
+        if len(np.unique(row)) == store.n:
+            return
+        identity = row[:, None]
+        if self.budget is not None:  # a merged vector is no longer the row it came from
+            identity = np.column_stack([row, store.vectors()])
+        _, first, inverse = np.unique(identity, axis=0, return_index=True, return_inverse=True)
+        leader = first[inverse.ravel()]
+        for coef in store.coef[:, : store.n]:
+            coef[:] = np.bincount(leader, weights=coef, minlength=store.n)
+        self._keep(leader == np.arange(store.n), K)
+
+    def end_draws(self) -> None:
+        """Make one vector of all copies of a row; positions are those of the rows from now on."""
+        assert self.drawn is not None
+        self._add_up_copies()
+        position = self.store.position[: self.store.n]
+        position[:] = self.drawn[position]
+        self.drawn = None
 
     def forget_gram(self) -> None:
         """Let go of a Gram matrix given in advance: the stream is over."""
