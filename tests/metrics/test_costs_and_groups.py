@@ -122,3 +122,7 @@ def test_reliability_needs_answers_and_probabilities():
         answered_reliability([0, 1], [0, 1], [0.9, 1.8], None)
     with pytest.raises(ValueError, match="n_bins=0"):
         answered_reliability([0, 1], [0, 1], [0.9, 0.8], None, n_bins=0)
+    with pytest.raises(ValueError, match="n_bins=None"):
+        answered_reliability([0, 1], [0, 1], [0.9, 0.8], None, n_bins=None)
+    with pytest.raises(ValueError, match="difference='x'"):
+        outcomes_by_group([0, 1], [0, 1], None, [0, 1], difference="x")

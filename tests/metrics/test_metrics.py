@@ -20,7 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from buttress.metrics import (
     Estimate,
     accepted_accuracy,
+    area_under_generalized_risk,
     area_under_risk_coverage,
+    cost_on_noisy_labels,
+    excess_area,
     reject_risk,
     reject_scorer,
     rejection_rate,
@@ -232,6 +235,16 @@ def test_confidence_comes_from_scores_or_probabilities():
         (lambda: reject_scorer(0.0), r"d=0.0.*\(0, 0.5\]"),
         (lambda: reject_scorer(True), "d=True"),
         (lambda: reject_scorer("0.2"), "d='0.2'"),
+        (lambda: reject_risk([0], [0], [0], "0.2"), "d='0.2'"),
+        (lambda: reject_risk([0], [0], [0], 0.2, confidence="0.9"), "confidence='0.9'"),
+        (lambda: reject_risk([0, 1], None, [0, 0], 0.2), "pred has shape"),
+        (lambda: reject_risk([0], [0], [0], 0.2, sample_weight=1.0), "sample_weight has shape"),
+        (lambda: risk_coverage_curve([0], [0], 0.5), "score has shape"),
+        (lambda: reject_risk([0, np.nan], [0, 1], [0, 0], 0.2), "y holds NaN"),
+        (lambda: accepted_accuracy([0, 1], [0, np.nan], [0, 0]), "pred holds NaN"),
+        (lambda: risk_coverage_curve([np.nan, 0], [0, 0], [1, 2]), "y holds NaN"),
+        (lambda: cost_on_noisy_labels(None, 0.1), "d=None"),
+        (lambda: cost_on_noisy_labels(0.1, "x"), "rate='x'"),
     ],
 )
 def test_bad_input_is_named(call, message):
@@ -243,3 +256,22 @@ def test_what_stands_in_rejected_rows_does_not_matter():
     answers_of_text = np.array(["a", None, "b"], dtype=object)
     assert accepted_accuracy(["a", "b", "b"], answers_of_text, [0, 1, 0]) == 1.0
     assert reject_risk(["a", "b"], [0, 0], [1, 1], 0.2) == pytest.approx(0.2)
+    assert reject_risk([0, np.nan], [0, np.nan], [0, 1], 0.2) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-160, 3.0, 1e200, 1e307])
+def test_only_ratios_of_weights_count(factor):
+    y, pred, rejected, score = [0, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0], [4, 2, 1, 3]
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    for metric, extra in [
+        (reject_risk, (rejected, 0.2)),
+        (accepted_accuracy, (rejected,)),
+        (area_under_risk_coverage, (score,)),
+        (area_under_generalized_risk, (score,)),
+        (excess_area, (score,)),
+    ]:
+        plain, scaled = (
+            metric(y, pred, *extra, sample_weight=times * weight, confidence=0.9)
+            for times in (1.0, factor)
+        )
+        np.testing.assert_allclose(scaled, plain, atol=1e-12)

@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from buttress._numbers import check_number as check_number
+from buttress._numbers import interval_ends
 from buttress.kernels import kernel_arguments, kernel_names
 from buttress.kernels.width import check_gamma
-
-
-def check_number(
-    name: str,
-    value: Any,
-    interval: str,
-    *,
-    integer: bool = False,
-) -> float:
-    """Return `value` as a float when it lies in `interval`, else raise a ValueError.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-        What the user gave.
-    interval : str
-        In mathematical notation: "(0, inf)", "[0, 1)", "(0, 0.5]", "(1, inf]".
-    integer : bool
-        Whether only whole numbers are accepted.
-
-    Examples
-    --------
-    >>> check_number("alpha", 0.5, "(0, inf)")
-    0.5
-    >>> check_number("d", 0.7, "(0, 0.5]")
-    Traceback (most recent call last):
-    ...
-    ValueError: d=0.7 is out of range: expected a number in (0, 0.5].
-    """
-    if not isinstance(value, (bool, np.bool_)) and isinstance(value, Integral if integer else Real):
-        low, high = _ends(interval)
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number beyond the largest float
-            number = math.nan
-        above = number >= low if interval[0] == "[" else number > low
-        below = number <= high if interval[-1] == "]" else number < high
-        if above and below:
-            return number
-    kind = "a whole number" if integer else "a number"
-    raise ValueError(f"{name}={value!r} is out of range: expected {kind} in {interval}.")
-
-
-@cache
-def _ends(interval: str) -> tuple[float, float]:
-    low, high = interval[1:-1].split(",")
-    return float(low), float(high)
 
 
 def check_option(name: str, value: Any, options: Iterable[Any]) -> None:
@@ -152,7 +103,7 @@ def check_values(name: str, given: Any, interval: str) -> list[float]:
     if not values:
         raise ValueError(f"{name} is empty: expected at least one number in {interval}.")
     if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-        low, high = _ends(interval)
+        low, high = interval_ends(interval)
         if np.all((given > low) & (given < high)):  # a path has hundreds; the ends one by one
             return given.astype(np.float64).tolist()  # type: ignore[no-any-return]
     return [check_number(name, value, interval) for value in values]

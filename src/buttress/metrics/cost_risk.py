@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
 from buttress._arrays import Array
 from buttress.metrics.bootstrap import bootstrap_estimate
-from buttress.metrics.counts import Estimate, row_outcomes
+from buttress.metrics.counts import Estimate, column, row_outcomes
 from buttress.metrics.scorer import AnswerScorer
 
 
@@ -56,9 +55,9 @@ def cost_risk(
     1.625
     """
     outcome = row_outcomes(y, pred, rejected, sample_weight)
-    y, pred = column_or_1d(y), column_or_1d(np.ma.getdata(pred))
+    y, pred = column(y, "y"), column(np.ma.getdata(pred), "pred")
     known = np.unique(np.concatenate([y, pred[~outcome.rejected]])) if labels is None else labels
-    known = column_or_1d(known)
+    known = column(known, "labels")
     matrix = checked_costs(costs, len(known))
     paid = matrix[_places(known, y), _places(known, np.where(outcome.rejected, known[0], pred))]
     paid = np.where(outcome.rejected, matrix[_places(known, y), -1], paid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from buttress._numbers import check_number
+
 
 def cost_on_noisy_labels(d: float, rate: float) -> float:
     """The cost of no answer to train with on noisy labels, so that it is `d` on clean ones.
@@ -14,7 +16,7 @@ def cost_on_noisy_labels(d: float, rate: float) -> float:
     ----------
     d : float in (0, 0.5]
         Cost on clean labels.
-    rate : float in [0, 0.5)
+    rate : float in [0, 1)
         Share of wrong labels; what is above .45 counts as .45, where next to nothing can be
         learned any more.
 
@@ -27,9 +29,7 @@ def cost_on_noisy_labels(d: float, rate: float) -> float:
     >>> cost_on_noisy_labels(0.2, 0.0), round(cost_on_noisy_labels(0.2, 0.1), 3)
     (0.2, 0.26)
     """
-    if not 0 < d <= 0.5:
-        raise ValueError(f"d={d!r} is out of range: expected a number in (0, 0.5].")
-    if not 0 <= rate < 1:
-        raise ValueError(f"rate={rate!r} is out of range: expected a share in [0, 0.5).")
+    check_number("d", d, "(0, 0.5]")
+    check_number("rate", rate, "[0, 1)")
     rate = min(rate, 0.45)
     return rate + (1.0 - 2.0 * rate) * d

@@ -12,6 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from buttress._arrays import Array, BoolArray
+from buttress._numbers import check_number
 
 
 class Estimate(NamedTuple):
@@ -90,8 +91,7 @@ def reject_risk(
     >>> estimate.low < estimate.value < estimate.high
     True
     """
-    if not 0 <= d <= 0.5:
-        raise ValueError(f"d={d!r} is out of range: expected a number in [0, 0.5].")
+    d = check_number("d", d, "[0, 0.5]")
     outcome = row_outcomes(y, pred, rejected, sample_weight)
     w = outcome.weight
     worse = outcome.rejected | outcome.wrong
@@ -136,7 +136,8 @@ def rejection_rate(
     if isinstance(rejected, np.ma.MaskedArray):
         rejected = np.ma.getmaskarray(rejected)
     rejected = _booleans(rejected)
-    return _share(rejected, row_weights(sample_weight, len(rejected)), confidence)
+    weight = relative(row_weights(sample_weight, len(rejected)))
+    return _share(rejected, weight, confidence)
 
 
 @overload
@@ -217,8 +218,8 @@ def share_estimate(hit: BoolArray, confidence: float) -> Estimate:
 def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outcome:
     if rejected is None:
         rejected = np.ma.getmaskarray(pred) if isinstance(pred, np.ma.MaskedArray) else None
-    y = _column(y)
-    pred = _column(np.ma.getdata(pred) if isinstance(pred, np.ma.MaskedArray) else pred)
+    y = column(y, "y")
+    pred = column(np.ma.getdata(pred) if isinstance(pred, np.ma.MaskedArray) else pred, "pred")
     rejected = np.zeros(len(pred), dtype=bool) if rejected is None else _booleans(rejected)
     check_consistent_length(y, pred, rejected)
     answered = ~rejected
@@ -227,15 +228,32 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
         raise ValueError(
             f"Mix of label input types (string and number): {first!r} in y, {answer!r} in pred."
         )
+    for name, labels in (("y", y), ("pred", pred)):
+        if _any_nan(labels[answered]):
+            raise ValueError(
+                f"{name} holds NaN in rows that are answered: leave rows without a label out, and "
+                "name those without an answer in rejected."
+            )
     wrong = np.asarray(y != pred, dtype=bool) & answered
-    return _Outcome(wrong, rejected, row_weights(sample_weight, len(y)))
+    return _Outcome(wrong, rejected, relative(row_weights(sample_weight, len(y))))
 
 
-def _column(values: Any) -> NDArray[Any]:
-    """`column_or_1d`, whose questions take longer than a risk, for what is not one already."""
-    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind != "c"
-    column: NDArray[Any] = values if plain else column_or_1d(values)
-    return column
+def column(values: Any, name: str) -> NDArray[Any]:
+    """One value per row, named in the error when there is not.
+
+    `column_or_1d`, whose questions take longer than a risk, sees only what is not one already.
+    """
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind != "c":
+        return values
+    if len(np.shape(values)) not in (1, 2):
+        raise ValueError(f"{name} has shape {np.shape(values)}: expected one value per row.")
+    plain: NDArray[Any] = column_or_1d(values)
+    return plain
+
+
+def _any_nan(labels: NDArray[Any]) -> bool:
+    """Whether a label is NaN, which equals nothing, itself included."""
+    return labels.dtype.kind in "fO" and bool(np.any(labels != labels))
 
 
 def _are_text(labels: Any) -> bool:
@@ -244,7 +262,7 @@ def _are_text(labels: Any) -> bool:
 
 
 def _booleans(rejected: Any) -> BoolArray:
-    values = _column(rejected)
+    values = column(rejected, "rejected")
     if values.dtype != bool and not np.isin(values, (0, 1)).all():
         raise ValueError("rejected must hold booleans: True where the row has no answer.")
     if len(values) == 0:
@@ -255,18 +273,24 @@ def _booleans(rejected: Any) -> BoolArray:
 def row_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(_column(sample_weight), dtype=np.float64)
+    weight = np.asarray(column(sample_weight, "sample_weight"), dtype=np.float64)
     if len(weight) != n:
         raise ValueError(f"sample_weight has {len(weight)} entries, expected {n}: one per row.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and (weight > 0).any()):
         raise ValueError("sample_weight must be finite and non-negative with a positive sum.")
     return weight
 
 
+def relative(weight: Array) -> Array:
+    """Weights that are at most one, for ratios: sums of their squares are finite numbers.
+
+    All are divided by one power of two, which no digit of a ratio sees.
+    """
+    return np.asarray(np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1]))
+
+
 def checked_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r} is out of range: expected a number in (0, 1).")
-    return float(confidence)
+    return check_number("confidence", confidence, "(0, 1)")
 
 
 def _share(hit: BoolArray, weight: Array, confidence: float | None) -> float | Estimate:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
-from buttress.metrics.counts import Estimate, row_outcomes, share_estimate
+from buttress._numbers import check_number
+from buttress.metrics.counts import Estimate, column, row_outcomes, share_estimate
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,9 @@ def outcomes_by_group(
     >>> [(one.group, one.refused_more) for one in outcomes_by_group(y, pred, rejected, groups)]
     [('a', 'less'), ('b', 'more'), ('c', 'cannot tell')]
     """
-    if not 0 < difference < 1:
-        raise ValueError(f"difference={difference!r} is out of range: expected a number in (0, 1).")
+    check_number("difference", difference, "(0, 1)")
     outcome = row_outcomes(y, pred, rejected, None)
-    groups = column_or_1d(groups)
+    groups = column(groups, "groups")
     check_consistent_length(outcome.wrong, groups)
     rows = []
     for name in np.unique(groups):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.metrics.counts import row_outcomes
+from buttress.metrics.counts import column, relative, row_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class RankedRows:
             When a score is NaN or there is none.
         """
         outcome = row_outcomes(y, np.ma.getdata(pred), None, sample_weight)
-        score = np.asarray(column_or_1d(score), dtype=np.float64)
+        score = np.asarray(column(score, "score"), dtype=np.float64)
         check_consistent_length(outcome.wrong, score)
         if len(score) == 0 or np.isnan(score).any():
             raise ValueError("score must hold at least one number and no NaN.")
@@ -49,14 +49,14 @@ class RankedRows:
         return cls(-values, level_of, outcome.wrong, outcome.weight)
 
     def counts(self, times: Array | IntArray | None = None) -> tuple[Array, Array]:
-        """Weight of the rows and of the errors at every level.
+        """Weight of the rows and of the errors at every level; only their ratios count.
 
         Parameters
         ----------
         times : array of shape (n,), optional
             Factors of the rows' weights, as how often a resample drew them.
         """
-        weight = self.weight if times is None else self.weight * times
+        weight = self.weight if times is None else relative(self.weight * times)
         n = len(self.levels)
         sums = [
             np.bincount(self.level_of, weights=summands, minlength=n).astype(np.float64)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from buttress._arrays import Array, IntArray
-from buttress.metrics.counts import Estimate, row_outcomes, share_estimate
+from buttress._numbers import check_number
+from buttress.metrics.counts import Estimate, column, row_outcomes, share_estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +78,9 @@ def answered_reliability(
     >>> abs(found.overconfidence) < 0.03, int(found.count.sum()) == int((p > 0.8).sum())
     (True, True)
     """
-    if n_bins < 1:
-        raise ValueError(
-            f"n_bins={n_bins!r} is out of range: expected a whole number of 1 or more."
-        )
+    check_number("n_bins", n_bins, "[1, inf)", integer=True)
     outcome = row_outcomes(y, pred, rejected, None)
-    p = np.asarray(column_or_1d(probability), dtype=np.float64)
+    p = np.asarray(column(probability, "probability"), dtype=np.float64)
     check_consistent_length(outcome.wrong, p)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("probability must hold numbers between 0 and 1.")

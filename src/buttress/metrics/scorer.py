@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from buttress._arrays import Array, BoolArray
+from buttress._numbers import check_number
 from buttress.metrics.counts import reject_risk
 
 
@@ -72,8 +72,7 @@ def reject_scorer(d: float) -> RejectScorer:
     >>> reject_scorer(0.2)(always, [[0], [0], [0], [0]], [1, 1, 1, 0])
     -0.25
     """
-    if isinstance(d, bool) or not isinstance(d, Real) or not 0 < d <= 0.5:
-        raise ValueError(f"d={d!r} is out of range: expected a number in (0, 0.5].")
+    check_number("d", d, "(0, 0.5]")
     return RejectScorer(d)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
+from buttress._numbers import check_number
 from buttress.metrics.bootstrap import ranked_value
 from buttress.metrics.counts import Estimate
 from buttress.metrics.ranking import RankedRows
@@ -49,8 +50,7 @@ def selective_risk(
     >>> selective_risk([1, 1, 1, 1], [1, 1, 0, 0], [4.0, 3.0, 2.0, 1.0], coverage=0.75)
     0.3333333333333333
     """
-    if not 0 < coverage <= 1:
-        raise ValueError(f"coverage={coverage!r} is out of range: expected a number in (0, 1].")
+    check_number("coverage", coverage, "(0, 1]")
     rows = RankedRows.of(y, pred, score, sample_weight)
 
     def risk(weight: Array, wrong: Array) -> float:
