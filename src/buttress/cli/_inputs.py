@@ -164,6 +164,7 @@ def read_data(
     )
     refuse_infinite(table, str(path))
     n_read = len(table)
+    _refuse_without_values(path, table.without(target))
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())
     if missing == "drop-rows":
@@ -195,6 +196,19 @@ def read_data(
     return Data(features, labels, classes, n_read)
 
 
+def _refuse_without_values(path: Path, features: Table) -> None:
+    """Refuse columns that can neither be filled in nor leave a row that is complete."""
+    from buttress.tables.table import listed
+
+    missing = features.missing()
+    without = [name for name, count in missing.items() if count == len(features)]
+    if without:
+        raise typer.BadParameter(
+            f"{path}: every row has a missing value in {listed(without)}: say --ignore "
+            f"{','.join(without)}"
+        )
+
+
 def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
     """Refuse numbers with decimal commas, which would be taken for as many categories."""
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
@@ -218,16 +232,20 @@ def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
 
 
 def warn_of_many_texts(path: Path, table: Table) -> None:
-    """Say which text columns have a value of their own for most rows."""
+    """Say which text columns, dates aside, have a value of their own for most rows."""
+    from buttress.tables.derived import looks_like_dates
+    from buttress.tables.encoder import MOST_CATEGORIES
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
 
     for name, different in _texts(table):
-        if not _too_many(len(different), len(table)):
+        if not _too_many(len(different), len(table)) or looks_like_dates(different):
             continue
         odd = sorted(
             text for text in different if not (looks_numeric(text) or has_decimal_comma(text))
         )
         what = "each becomes a feature of its own"
+        if len(different) > MOST_CATEGORIES:
+            what = "too many for categories, they are encoded by their letters"
         if len(odd) < len(different) / 2:
             what = "most are numbers" + (f", {odd[0]!r} is not" if odd else "")
         warnings.warn(
