@@ -18,6 +18,7 @@ from buttress.cli._console import CommandError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from buttress._arrays import IntArray
     from buttress.tables import Table
 
 
@@ -41,12 +42,15 @@ class Data:
         Rows of every class.
     n_read : int
         Rows in the file, those left out included.
+    numbers : ndarray of int
+        Where the rows stand in the file, counted from 1.
     """
 
     table: Table
     labels: NDArray[Any]
     classes: dict[str, int]
     n_read: int
+    numbers: IntArray
 
 
 def existing_file(path: Path, what: str = "file") -> Path:
@@ -167,11 +171,12 @@ def read_data(
     _refuse_without_values(path, table.without(target))
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())
+    numbers = np.arange(1, n_read + 1)
     if missing == "drop-rows":
         complete = table.complete()
         if not complete.any():
             raise typer.BadParameter(f"{path}: every row has a missing value")
-        table = table.take(complete)
+        table, numbers = table.take(complete), numbers[complete]
     elif unlabelled:
         raise typer.BadParameter(
             f"{path}: {unlabelled} rows have no {target!r}; use --missing drop-rows"
@@ -193,7 +198,7 @@ def read_data(
     classes = {str(label): int(n) for label, n in zip(values, counts, strict=True)}
     if checked:
         _check_classes(f"{path}: the target {target!r}", classes, len(labels), folds)
-    return Data(features, labels, classes, n_read)
+    return Data(features, labels, classes, n_read, numbers)
 
 
 def _refuse_without_values(path: Path, features: Table) -> None:
