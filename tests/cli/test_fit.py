@@ -82,6 +82,33 @@ def test_a_report_is_written_where_labels_cannot_be_judged(tmp_path, capsys, lin
     assert f"The labels were not judged: {reason}." in page.read_text()
 
 
+def test_rows_of_the_report_are_those_of_the_file_also_where_some_were_left_out(tmp_path):
+    data, page = tmp_path / "d.csv", tmp_path / "r.html"
+    side = np.tile([-1.0, 1.0], 100)
+    wrong = {20, 33, 60, 71, 90, 101, 140, 151}
+    said = [
+        ("yes" if x > 0 else "no", "no" if x > 0 else "yes")[i in wrong] for i, x in enumerate(side)
+    ]
+    rows = [
+        f"{x + i / 1000:.4f},{label}" for i, (x, label) in enumerate(zip(side, said, strict=True))
+    ]
+    rows += ["3.5,yes", "3.5,no"]  # equal features, another label
+    data.write_text("a,y\n" + "\n".join([",yes"] * 30 + rows) + "\n")
+    words = ["fit", data, "-t", "y", "-o", tmp_path / "m.skops", "--model", "ramp"]
+    words += ["--missing", "drop-rows", "--folds", 3, "--report", page]
+    assert main([str(word) for word in words]) == 0
+    text = page.read_text()
+    suspects = text[text.index('<table id="suspect-table">') :]
+    listed = re.findall(r'<tr><td class="number">(\d+)</td>', suspects)
+    assert len(listed) >= 4
+    assert {int(row) - 31 for row in listed} <= wrong | {200, 201}
+    assert "share all their features with a row of another class (rows 231, 232)" in text
+    examples = text[text.index("The nearest rows are given") :]
+    row, near = re.findall(r"<td[^>]*>([^<]*)</td>", examples)[:3:2]
+    numbers = [int(row), *map(int, re.findall(r"\b\d+\b", near))]
+    assert min(numbers) > 30
+
+
 def test_an_abstaining_model_says_what_it_leaves_unanswered(folder, tmp_path, capsys):
     words = ["fit", folder / "rare.csv", "-t", "y", "-o", tmp_path / "m.skops", "--model", "reject"]
     assert main([str(word) for word in (*words, "--d", 0.1)]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 import typer
 
@@ -23,8 +24,9 @@ def write(path, first):
     [
         (["n/k", *(f"{i / 7:.4f}" for i in range(59))], "most are numbers, 'n/k' is not"),
         ([f"user{i}" for i in range(60)], "60 different values in 60 rows: each becomes a feature"),
+        ([f"user{i}" for i in range(120)], "in 120 rows: too many for categories, .* letters"),
     ],
-    ids=["one bad value", "names"],
+    ids=["one bad value", "names", "more names than categories"],
 )
 def test_a_column_with_a_text_for_every_row_is_a_warning(tmp_path, values, reason):
     path = write(tmp_path / "odd.csv", values)
@@ -32,12 +34,25 @@ def test_a_column_with_a_text_for_every_row_is_a_warning(tmp_path, values, reaso
         read_data(path, "y")
 
 
-def test_categories_and_columns_named_as_such_are_not(tmp_path):
+@pytest.mark.parametrize("missing", ["error", "impute", "drop-rows"])
+def test_a_column_without_any_value_is_named_before_the_work(tmp_path, capsys, missing):
+    path = tmp_path / "odd.csv"
+    path.write_text("a,gone,y\n" + "1,,n\n2,NA,p\n" * 10)
+    words = ["fit", str(path), "-t", "y", "--missing", missing, "-o", str(tmp_path / "m.skops")]
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "every row has a missing value in 'gone': say --ignore gone" in told.err
+
+
+def test_categories_dates_and_columns_named_as_such_are_not(tmp_path):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         read_data(write(tmp_path / "few.csv", ["u", "v", "w"] * 20), "y")
         names = write(tmp_path / "names.csv", [f"user{i}" for i in range(60)])
         read_data(names, "y", categorical="a")
+        days = np.datetime64("2024-01-01") + np.arange(120)
+        read_data(write(tmp_path / "dates.csv", map(str, days)), "y")
     assert [str(warning.message) for warning in told] == []
 
 

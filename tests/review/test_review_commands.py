@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from buttress.cli import main
 from buttress.review.judges import WITNESSES, AuditJudge, make_witness
+from buttress.tables.grammar import csv_text
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -65,6 +66,56 @@ def test_suspects_lists_the_wrong_labels_with_reasons(planted, tmp_path, capsys)
     assert probabilities == sorted(probabilities, reverse=True)
     line = capsys.readouterr().out
     assert re.search(r"160 labels, about \d+ probably wrong \(90 % interval \d+–\d+\)", line)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_kept_columns_are_listed_as_they_are_written(planted, tmp_path, suffix):
+    """Another number of digits would be another row's key, also where --ignore names it too."""
+    records = rows_of(planted[0] / "data.csv")
+    for i, record in enumerate(records):
+        record["id"] = f"{i:04d}"
+        record["code"] = str(9007199254740993 + 2 * i)
+    data = tmp_path / f"data{suffix}"
+    columns = {name: [record[name] for record in records] for name in records[0]}
+    if suffix == ".csv":
+        data.write_text(csv_text(list(columns), zip(*columns.values(), strict=True)))
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        pyarrow = pytest.importorskip("pyarrow")
+        numbers = {name: list(map(float, columns[name])) for name in "abc"}
+        numbers["code"] = list(map(int, columns["code"]))
+        parquet.write_table(pyarrow.table(columns | numbers), data)
+    out = tmp_path / "suspects.csv"
+    words = ["suspects", data, "-t", "label", "--keep", "id,code", "--top", 5, "-o", out]
+    assert run(*words, "--witnesses", "logistic", "--ignore", "team,id") == 0
+    for row in rows_of(out):
+        number = int(row["row"]) - 1
+        assert (row["id"], row["code"]) == (f"{number:04d}", str(9007199254740993 + 2 * number))
+
+
+def test_keys_of_a_review_are_those_of_the_file(planted, tmp_path, monkeypatch):
+    """Keys with leading zeros come out of a review as `apply` looks for them."""
+    data = tmp_path / "data.csv"
+    data.write_text(
+        re.sub(r"^p(\d+),", r"00\1,", (planted[0] / "data.csv").read_text(), flags=re.MULTILINE)
+    )
+
+    def change_one(app):
+        client = TestClient(app, base_url="http://127.0.0.1:8010")
+        client.post("/enter", data={"name": "ada"})
+        page = client.get("/").text
+        form = dict(re.findall(r'name="(item|request|second_look)" value="([^"]*)"', page))
+        form["decision"] = re.search(r'value="(change:[^"]*)"', page)[1]
+        assert client.post("/decide", data=form).status_code == 200
+
+    monkeypatch.setattr("buttress.serve.running.run_server", lambda app, *_, **__: change_one(app))
+    words = ["review", data, "-t", "label", "--key", "id", "--no-browser", *FAST]
+    assert run(*words) == 0
+    out, clean = tmp_path / "corrections.csv", tmp_path / "clean.csv"
+    assert run("review", data, "-t", "label", "--export", out) == 0
+    assert rows_of(out)[0]["key"].startswith("00")
+    assert run("apply", data, out, "-o", clean) == 0
+    assert clean.read_bytes() != data.read_bytes()
 
 
 def test_top_groups_parquet_and_json(planted, tmp_path, capsys):

@@ -86,6 +86,7 @@ def run_fit(options: FitOptions) -> None:
                 request=request,
                 folds=options.folds,
                 on_true_labels=score,
+                numbers=read.numbers,
             )
             told = changes["sentences"] if changes else []
             write_report(replace(page, summary=[*page.summary, *told]), options.report)

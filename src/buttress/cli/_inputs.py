@@ -18,6 +18,7 @@ from buttress.cli._console import CommandError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from buttress._arrays import IntArray
     from buttress.tables import Table
 
 
@@ -41,12 +42,15 @@ class Data:
         Rows of every class.
     n_read : int
         Rows in the file, those left out included.
+    numbers : ndarray of int
+        Where the rows stand in the file, counted from 1.
     """
 
     table: Table
     labels: NDArray[Any]
     classes: dict[str, int]
     n_read: int
+    numbers: IntArray
 
 
 def existing_file(path: Path, what: str = "file") -> Path:
@@ -164,13 +168,15 @@ def read_data(
     )
     refuse_infinite(table, str(path))
     n_read = len(table)
+    _refuse_without_values(path, table.without(target))
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())
+    numbers = np.arange(1, n_read + 1)
     if missing == "drop-rows":
         complete = table.complete()
         if not complete.any():
             raise typer.BadParameter(f"{path}: every row has a missing value")
-        table = table.take(complete)
+        table, numbers = table.take(complete), numbers[complete]
     elif unlabelled:
         raise typer.BadParameter(
             f"{path}: {unlabelled} rows have no {target!r}; use --missing drop-rows"
@@ -192,7 +198,20 @@ def read_data(
     classes = {str(label): int(n) for label, n in zip(values, counts, strict=True)}
     if checked:
         _check_classes(f"{path}: the target {target!r}", classes, len(labels), folds)
-    return Data(features, labels, classes, n_read)
+    return Data(features, labels, classes, n_read, numbers)
+
+
+def _refuse_without_values(path: Path, features: Table) -> None:
+    """Refuse columns that can neither be filled in nor leave a row that is complete."""
+    from buttress.tables.table import listed
+
+    missing = features.missing()
+    without = [name for name, count in missing.items() if count == len(features)]
+    if without:
+        raise typer.BadParameter(
+            f"{path}: every row has a missing value in {listed(without)}: say --ignore "
+            f"{','.join(without)}"
+        )
 
 
 def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
@@ -218,16 +237,20 @@ def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
 
 
 def warn_of_many_texts(path: Path, table: Table) -> None:
-    """Say which text columns have a value of their own for most rows."""
+    """Say which text columns, dates aside, have a value of their own for most rows."""
+    from buttress.tables.derived import looks_like_dates
+    from buttress.tables.encoder import MOST_CATEGORIES
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
 
     for name, different in _texts(table):
-        if not _too_many(len(different), len(table)):
+        if not _too_many(len(different), len(table)) or looks_like_dates(different):
             continue
         odd = sorted(
             text for text in different if not (looks_numeric(text) or has_decimal_comma(text))
         )
         what = "each becomes a feature of its own"
+        if len(different) > MOST_CATEGORIES:
+            what = "too many for categories, they are encoded by their letters"
         if len(odd) < len(different) / 2:
             what = "most are numbers" + (f", {odd[0]!r} is not" if odd else "")
         warnings.warn(

@@ -58,7 +58,8 @@ class Labelled:
     Attributes
     ----------
     table : Table
-        All columns but the labels and those left out.
+        All columns but the labels and those left out; those of ``--keep`` and ``--key``, which
+        nobody learns from, as they are written.
     labels : ndarray of object
         Text as written; None where missing.
     features : list of str
@@ -78,22 +79,27 @@ def read_labelled(
     """Read a table whose labels are to be judged."""
     import numpy as np
 
-    from buttress.tables import Table, read_table
-    from buttress.tables.table import as_text, is_missing, objects
+    from buttress.tables import Table, column_names, read_table
+    from buttress.tables.table import as_text, as_written, is_missing, objects
 
     groups, decimal = options.groups, options.decimal
     keep, ignore, categorical = map(names, (options.keep, options.ignore, options.categorical))
-    table = read_table(path, target=target, text=categorical, decimal=decimal)
+    present = column_names(path, decimal=decimal)
     asked = {"--target": [target], "--keep": keep, "--ignore": ignore}
     asked["--groups"] = [] if groups is None else [groups]
     asked["--key"] = [] if key is None else [key]
     for option, columns in asked.items():
         for name in columns:
-            refuse_absent(path, name, table.names, option)
+            refuse_absent(path, name, present, option)
             if name == target and option != "--target":
                 raise typer.BadParameter(f"{option} {name}: that is the target")
+    shown = [*keep, *asked["--key"]]
+    table = read_table(path, target=target, text=categorical, keep=shown, decimal=decimal)
     labels = objects([None if label is None else str(label) for label in table[target]])
-    table_shown = table.without(target, *ignore)
+    # A number would lose leading zeros and the digits beyond a float's: it would be another key.
+    written = {name: as_written(cells) for name, cells in table.written.items()}
+    left_out = {target, *ignore} - {*shown}
+    table_shown = Table({**table.columns, **written}).without(*left_out)
     apart = {*keep, groups, key}
     features = [
         name

@@ -102,6 +102,7 @@ def compare(options: CompareOptions) -> None:
                 measure,
                 options.cv,
                 options.seed,
+                read.numbers,
             )
             write_report(page, options.report)
             say.say(f"wrote {options.report}")

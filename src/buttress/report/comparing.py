@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from buttress._arrays import IntArray
 from buttress.metrics import Estimate
 from buttress.model_selection import Judged, Measure
 from buttress.report.environment import versions
@@ -120,6 +121,7 @@ def noise_report(
     measure: Measure,
     cv: str,
     seed: int,
+    numbers: IntArray | None = None,
 ) -> Report:
     """The report of ``buttress compare``.
 
@@ -137,6 +139,8 @@ def noise_report(
     cv : str
         The cross-validation, as it was asked for.
     seed : int
+    numbers : array of int, optional
+        What the rows are called; 1, 2, ... when not given.
     """
     best = [min(cells, key=lambda name: cells[name][i].loss.value) for i in range(len(rates))]
     noise = NoiseComparison(
@@ -156,7 +160,7 @@ def noise_report(
             f"{measure.title}: {100 * cells[name][i].loss.value:.2f} %."
             for i, (rate, name) in enumerate(zip(rates, best, strict=True))
         ],
-        health=data_health(table, labels),
+        health=data_health(table, labels, numbers),
         noise=noise,
         settings={"data": data, "cv": cv, "seed": str(seed), **versions()},
     )

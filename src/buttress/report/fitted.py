@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from buttress._arrays import Array
+from buttress._arrays import Array, IntArray
 from buttress._threads import one_blas_thread
 from buttress.classifiers import RampClassifier
 from buttress.model_selection import Judged, Measure
@@ -44,6 +44,7 @@ def fit_report(
     request: Request,
     folds: int,
     on_true_labels: CleanScore | None,
+    numbers: IntArray | None = None,
 ) -> Report:
     """The report of ``buttress fit``; it reuses the searches of the race.
 
@@ -62,7 +63,10 @@ def fit_report(
     folds : int
     on_true_labels : CleanScore or None
         What the held-out answers say of true labels, if they can.
+    numbers : array of int, optional
+        What the rows are called; 1, 2, ... when not given.
     """
+    numbers = np.arange(1, len(labels) + 1) if numbers is None else numbers
     race, judged = chosen.race, chosen.judged
     rows = race.rows
     searched = table if len(rows) == len(labels) else table.take(rows)
@@ -78,7 +82,9 @@ def fit_report(
         except ValueError as error:  # of scores that are constant: no reason for no report
             silent = str(error).rstrip(".")
     if judged_labels is not None:
-        suspects, flagged = suspects_section(judged_labels, labels[rows], rows, "ramp classifiers")
+        suspects, flagged = suspects_section(
+            judged_labels, labels[rows], numbers[rows] - 1, "ramp classifiers"
+        )
     points = np.arange(len(rows))
     if len(points) > _MOST_POINTS:
         rng = np.random.default_rng(request.seed)
@@ -90,7 +96,7 @@ def fit_report(
             *_summary(chosen, measure, len(labels)),
             _on_suspects(suspects, silent),
         ],
-        health=data_health(table, labels),
+        health=data_health(table, labels, numbers),
         comparison=comparison_section(race.judged, measure, chosen.kind, how),
         classes=class_table(judged),
         truth=true_labels_section(judged, measure, on_true_labels),
@@ -104,7 +110,7 @@ def fit_report(
             f"{left_by_itself(judged)}",
         ),
         refusals=refusals_section(
-            judged, table, chosen.model.encode(table.take(judged.rows)), measure
+            judged, table, chosen.model.encode(table.take(judged.rows)), measure, numbers
         ),
         suspects=suspects,
         picture=picture(

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from buttress._arrays import IntArray
 from buttress.report.sections import Health
 from buttress.tables.table import Table, is_missing, is_number
 
 _MOST_LISTED = 20
 
 
-def data_health(table: Table, labels: NDArray[Any]) -> Health:
+def data_health(table: Table, labels: NDArray[Any], numbers: IntArray | None = None) -> Health:
     """Count missing values, duplicates, conflicting labels, constant columns, classes.
 
     Parameters
@@ -22,6 +23,8 @@ def data_health(table: Table, labels: NDArray[Any]) -> Health:
         The features.
     labels : ndarray
         The label of every row.
+    numbers : ndarray of int, optional
+        What the rows are called; 1, 2, ... when not given.
 
     Notes
     -----
@@ -52,7 +55,9 @@ def data_health(table: Table, labels: NDArray[Any]) -> Health:
         constant=[name for name, values in table.columns.items() if _is_constant(values)],
         n_duplicates=len(table) - n_groups,
         n_conflicts=len(conflicting),
-        conflicts=(conflicting[:_MOST_LISTED] + 1).tolist(),
+        conflicts=(conflicting + 1 if numbers is None else numbers[conflicting])[
+            :_MOST_LISTED
+        ].tolist(),
     )
 
 

@@ -23,7 +23,11 @@ _MOST_ROWS, _EXAMPLES = 3000, 5
 
 
 def refusals_section(
-    judged: Judged, table: Table, encoded: Array, measure: Measure
+    judged: Judged,
+    table: Table,
+    encoded: Array,
+    measure: Measure,
+    numbers: IntArray | None = None,
 ) -> Refusals | None:
     """Refusals of held-out rows by group, with reasons; None when nothing is refused.
 
@@ -37,6 +41,8 @@ def refusals_section(
         The judged rows as numbers.
     measure : Measure
         Its cost `d` decides which rows a model that always answers should not answer.
+    numbers : array of int, optional
+        What the rows of the table are called; 1, 2, ... when not given.
     """
     rejected, how = _refused(judged, measure)
     if not rejected.any():
@@ -47,11 +53,12 @@ def refusals_section(
         for one in outcomes_by_group(judged.true, judged.answers, rejected, values)
     ]
     reasons = _explained(judged, encoded, rejected)
+    names = judged.rows + 1 if numbers is None else numbers[judged.rows]
     shown = reasons[:: max(1, len(reasons) // _EXAMPLES)][:_EXAMPLES]
     return Refusals(
         groups=groups,
         reasons=dict(Counter(one.reason for one in reasons).most_common()),
-        examples=[_example(one, judged.rows) for one in shown],
+        examples=[_example(one, names) for one in shown],
         n_refused=int(rejected.sum()),
         n_rows=len(rejected),
         how=how,
@@ -111,9 +118,9 @@ def _moved(one: RefusalReason, kept: IntArray) -> RefusalReason:
     return RefusalReason(int(kept[one.row]), one.reason, one.distance, one.agreement, nearest)
 
 
-def _example(one: RefusalReason, rows: IntArray) -> tuple[int, str, str]:
+def _example(one: RefusalReason, names: IntArray) -> tuple[int, str, str]:
     near = "; ".join(
-        f"{label}: {', '.join(str(int(rows[k]) + 1) for k in positions)}"
+        f"{label}: {', '.join(str(names[k]) for k in positions)}"
         for label, positions in one.nearest.items()
     )
-    return int(rows[one.row]) + 1, one.reason, near
+    return int(names[one.row]), one.reason, near

@@ -33,6 +33,9 @@ from buttress.tables.table import (
     listed,
 )
 
+# Texts of a column that are categories, unless told otherwise; more are free text.
+MOST_CATEGORIES = 100
+
 
 class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
     """Turn the columns of a table into numbers: numbers, categories, dates and free text.
@@ -119,7 +122,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         extra_columns: str = "error",
         standardize: bool = True,
         dates: str = "parts",
-        max_categories: int | None = 100,
+        max_categories: int | None = MOST_CATEGORIES,
         text_size: int = 64,
     ) -> None:
         self.missing = missing

@@ -32,6 +32,7 @@ def read_table(
     *,
     target: str | None = None,
     text: Collection[str] = (),
+    keep: Sequence[str] = (),
     skip: Collection[str] = (),
     decimal: str = ".",
     block_rows: int = 20_000,
@@ -53,6 +54,8 @@ def read_table(
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
     text : collection of str
         Columns that are categories even if they look like numbers.
+    keep : sequence of str
+        Columns also wanted as they stand in the file: `Table.written`.
     skip : collection of str
         Columns to leave out, whatever they hold.
     decimal : {".", ","}
@@ -74,7 +77,13 @@ def read_table(
     while True:
         blocks: list[Table] = []
         for block in iter_table(
-            path, target=target, text=forced, skip=skip, decimal=decimal, block_rows=block_rows
+            path,
+            target=target,
+            text=forced,
+            keep=keep,
+            skip=skip,
+            decimal=decimal,
+            block_rows=block_rows,
         ):
             # Numeric in one block and text in another: read again, as text throughout.
             mixed = {
@@ -97,7 +106,8 @@ def read_table(
         {
             name: np.concatenate([block.columns.pop(name) for block in blocks])
             for name in blocks[0].names
-        }
+        },
+        {name: np.concatenate([block.written[name] for block in blocks]) for name in keep},
     )
     if suffix_of(Path(path)) in _PARQUET:
         give_back()

@@ -233,6 +233,17 @@ def as_text(values: NDArray[Any]) -> NDArray[Any]:
     return objects([None if value != value else text_of(value) for value in values.tolist()])
 
 
+def as_written(cells: NDArray[Any]) -> NDArray[Any]:
+    """A column of `Table.written` as text: its digits and words stay, blanks around them go.
+
+    Examples
+    --------
+    >>> as_written(np.array(["007", " NA ", None, 9007199254740993], dtype=object))
+    array(['007', 'NA', None, '9007199254740993'], dtype=object)
+    """
+    return objects([None if _is_gone(cell) else text_of(cell) for cell in cells])
+
+
 def text_of(value: Any) -> str:
     """How a value is written in a file, without blanks around it."""
     return label_text(value).strip()
