@@ -191,7 +191,7 @@ def test_constant_scores_are_refused():
         ({"level": np.nan}, "level=nan"),
         ({"level": "0.9"}, "level='0.9'"),
         ({"y": np.r_[np.nan, np.ones(59)]}, "NaN"),
-        ({"y": np.array(["a", 1] * 30, dtype=object)}, "label type"),
+        ({"y": np.array([1, "a"] * 30, dtype=object)}, "label type"),
         ({"scores": 1.0}, "scores=1.0"),
         ({"y": np.zeros(3)}, "a label per row"),
         ({"scores": np.full(60, np.nan)}, "held-out"),
