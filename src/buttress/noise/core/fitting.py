@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -205,13 +204,14 @@ def estimate_label_noise(
 def check_prior(prior: Any) -> tuple[float, float]:
     """The two parameters of a Beta prior, or a ValueError that says what is expected."""
     values = list(prior) if isinstance(prior, (tuple, list, np.ndarray)) else []
-    known = all(isinstance(v, Real) and 0 < v <= _LARGEST_PRIOR for v in values)
-    if len(values) != 2 or not known:
+    try:
+        a, b = (check_number("prior", value, f"(0, {_LARGEST_PRIOR}]") for value in values)
+    except ValueError:
         raise ValueError(
             f"prior={prior!r} is not accepted: expected two positive numbers (a, b) of at most "
             f"{_LARGEST_PRIOR:g}."
-        )
-    return float(values[0]), float(values[1])
+        ) from None
+    return a, b
 
 
 def _checked_labels(y: Any, scores: Any) -> NDArray[Any]:
