@@ -52,4 +52,7 @@ def test_reviewed_labels_come_in(audited):
     )
     with pytest.raises(ValueError, match="label='z'"):
         LabelNoiseDisplay.from_suspects(found, label="z")
+    for strange in ([4, 17], "x", np.zeros(len(wrong) + 1), wrong[:, None]):
+        with pytest.raises(ValueError, match="up to 200 booleans in the order"):
+            LabelNoiseDisplay.from_suspects(found, reviewed=strange)
     plt.close("all")

@@ -72,6 +72,25 @@ def test_region_needs_two_features():
         RejectRegionDisplay.from_estimator(None, np.zeros((3, 4)))
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (80, {"grid_resolution": 1}, "grid_resolution=1"),
+        (80, {"grid_resolution": 2.5}, "grid_resolution=2.5"),
+        (80, {"margin": None}, "margin=None"),
+        (80, {"y": np.full(80, 0.5)}, r"labels \[0.5\]"),
+        (80, {"y": np.zeros(79, dtype=int)}, "inconsistent"),
+        (5, {}, "training rows, or support=False"),
+    ],
+)
+def test_region_names_what_it_cannot_draw(moons, rows, options, message):
+    X, y = moons
+    model = DoubleRampClassifier(d=0.1, C=10.0).fit(X, y)
+    given = {"y": y[:rows]} | options
+    with pytest.raises(ValueError, match=message):
+        RejectRegionDisplay.from_estimator(model, X[:rows], **given)
+
+
 def test_curve_of_an_estimator_is_that_of_its_confidence(moons):
     X, y = moons
     model = DoubleRampClassifier(C=5.0).fit(X, y)

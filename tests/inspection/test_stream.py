@@ -45,3 +45,9 @@ def test_a_window_forgets_and_names_are_made_unique() -> None:
 def test_nothing_to_draw_is_an_error() -> None:
     with pytest.raises(ValueError, match="estimators is empty"):
         StreamDisplay.from_estimators([])
+
+
+@pytest.mark.parametrize("window", [0, -1, 1.5, "x"])
+def test_a_window_is_a_number_of_entries(window: object) -> None:
+    with pytest.raises(ValueError, match=r"window=.*whole number in \[1, inf\)"):
+        StreamDisplay.from_estimator(learners()[0], window=window)

@@ -43,6 +43,9 @@ def test_kernel_model_has_no_line_and_more_classes_choose_a_problem():
     assert display.line_ is None
     assert display.ax_ is ax
     assert display.sets[0].points.shape == (15, 2)
+    for problem in (3, -1, 0.5, None):
+        with pytest.raises(ValueError, match=r"problem=.*\[0, 2\]"):
+            UncertaintySetDisplay.from_estimator(model, problem=problem)
 
 
 def test_nearest_points_of_sets_known_by_support():

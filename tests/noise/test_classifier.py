@@ -218,6 +218,16 @@ def test_bad_arguments_are_named_and_nothing_is_left_behind(options, message):
     assert not hasattr(model, "n_features_in_")
 
 
+def test_a_prior_is_refused_before_any_fit():
+    class Untouched(KernelWitness):
+        def fit_held_out(self, *arguments, **options):
+            raise AssertionError("fitted before the parameters were checked")
+
+    X, _, given, _, _ = one_sided(40, 0)
+    with pytest.raises(ValueError, match="prior"):
+        NoiseAwareClassifier([Untouched()], prior=(1.0, -3.0)).fit(X, given)
+
+
 def test_ramp_machines_are_witnesses():
     X, _, given, X_test, y_test = one_sided(200, 10)
     model = NoiseAwareClassifier(RampClassifier(C=3.0), n_repeats=1, random_state=0).fit(X, given)

@@ -184,7 +184,15 @@ def test_constant_scores_are_refused():
         ({"sample_weight": -np.ones(60)}, "not negative"),
         ({"sample_weight": np.ones(3)}, "expected"),
         ({"prior": (0.0, 1.0)}, "two positive numbers"),
+        ({"prior": (np.inf, 1.0)}, "two positive numbers.*at most"),
         ({"rates": "some"}, "not accepted"),
+        ({"rates": np.array(["auto"])}, "rates="),
+        ({"level": 1.0}, "level=1.0"),
+        ({"level": np.nan}, "level=nan"),
+        ({"level": "0.9"}, "level='0.9'"),
+        ({"y": np.r_[np.nan, np.ones(59)]}, "NaN"),
+        ({"y": np.array([1, "a"] * 30, dtype=object)}, "label type"),
+        ({"scores": 1.0}, "scores=1.0"),
         ({"y": np.zeros(3)}, "a label per row"),
         ({"scores": np.full(60, np.nan)}, "held-out"),
         ({"scores": np.zeros((60, 2, 5))}, "does not fit"),
@@ -195,6 +203,14 @@ def test_bad_arguments_are_named(change, message):
     arguments = {"scores": scores, "y": y} | change
     with pytest.raises(ValueError, match=message):
         fit_label_noise(**arguments)
+
+
+@pytest.mark.parametrize("prior", [(500.0, 4500.0), (3e5, 7e5), (2000.0, 2000.0)])
+def test_a_prior_worth_thousands_of_rows_sets_the_rate(prior):
+    scores, _, y = simulated(200, (0.1, 0.1), 0)
+    noise = fit_label_noise(scores, y, prior=prior, rates="uniform")
+    expected = min(prior[0] / sum(prior), 0.48)
+    assert abs(noise.rates_[0] - expected) < 0.01
 
 
 def test_labels_that_the_model_does_not_know_are_named():

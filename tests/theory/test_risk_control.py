@@ -107,6 +107,16 @@ def test_a_plan_without_labels_does_not_hang_on_its_first_start():
     assert sum(true_error(certificate.threshold) > 0.05 for certificate in found) <= 12
 
 
+@pytest.mark.parametrize("target", [1e-300, 1e-17])
+def test_a_target_below_the_precision_of_one_is_tested_and_not_certified(target):
+    rows = gaussian_rows(np.random.default_rng(0), 200)
+    for plan in (
+        plan_thresholds(rows, target, 0.1, 100),
+        plan_blindly(rows.confidence, target, 0.1),
+    ):
+        assert not certify_risk(rows, plan, target, 0.9).certified
+
+
 def test_no_answer_says_what_is_missing():
     few = CalibrationRows(np.arange(20.0), np.zeros(20, dtype=bool))
     plan = ThresholdPlan((np.array([9.5, 0.0]),), (1.0,))

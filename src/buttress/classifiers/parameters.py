@@ -102,7 +102,7 @@ def check_values(name: str, given: Any, interval: str) -> list[float]:
         values = [given]
     if not values:
         raise ValueError(f"{name} is empty: expected at least one number in {interval}.")
-    if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+    if isinstance(given, np.ndarray) and given.dtype.kind == "f" and given.ndim == 1:
         low, high = interval_ends(interval)
         if np.all((given > low) & (given < high)):  # a path has hundreds; the ends one by one
             return given.astype(np.float64).tolist()  # type: ignore[no-any-return]

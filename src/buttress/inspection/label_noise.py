@@ -189,4 +189,10 @@ def _in_order(reviewed: Any, order: NDArray[Any]) -> Array | None:
         return None
     if hasattr(reviewed, "keys"):
         return np.array([float(reviewed[row]) for row in order.tolist() if row in reviewed])
-    return np.asarray(reviewed, dtype=float)
+    outcomes = np.asarray(reviewed)
+    if outcomes.ndim != 1 or len(outcomes) > len(order) or not np.isin(outcomes, (0, 1)).all():
+        raise ValueError(
+            "reviewed is not accepted: expected a mapping from row to bool, or up to "
+            f"{len(order)} booleans in the order of the ranking."
+        )
+    return outcomes.astype(float)

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import columns_of, is_frame, like
+from buttress._numbers import check_number
 from buttress.inspection._axes import new_axes
 from buttress.metrics.scorer import answers, final_step
+from buttress.noise.core.estimate import encode
 
 _COLOURS = ("#3b6ea8", "#c8553d", "#4c956c", "#8a6fb3", "#d9a441", "#6c757d")
 
@@ -111,9 +114,9 @@ class RejectRegionDisplay:
             The training rows.
         y : array-like of shape (n_samples,), optional
             Labels; without, the points are coloured by the answers.
-        grid_resolution : int
+        grid_resolution : int, from 2
             Grid points per axis.
-        margin : float
+        margin : float in [0, inf)
             How far the picture reaches beyond the points, as a share of their range.
         support : bool
             Whether to ring the support vectors.
@@ -123,6 +126,8 @@ class RejectRegionDisplay:
         -------
         RejectRegionDisplay
         """
+        check_number("grid_resolution", grid_resolution, "[2, inf)", integer=True)
+        check_number("margin", margin, "[0, inf)")
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"RejectRegionDisplay draws two features; X has shape {points.shape}.")
@@ -141,8 +146,14 @@ class RejectRegionDisplay:
             score = np.asarray(last.decision_function(inner)).reshape(len(v), len(x))
             thresholds = getattr(last, "thresholds_", None)
         predicted, points_rejected = answers(estimator, rows)
-        codes = np.searchsorted(classes, predicted if y is None else np.asarray(y))
+        codes = encode(predicted if y is None else column_or_1d(y), classes)
+        check_consistent_length(points, codes)
         vectors = getattr(last, "support_", None) if support else None
+        if vectors is not None and max(vectors, default=-1) >= len(points):
+            raise ValueError(
+                f"X has {len(points)} rows, and row {max(vectors)} of those trained on is a "
+                "support vector: give the training rows, or support=False."
+            )
         display = cls(
             x,
             v,

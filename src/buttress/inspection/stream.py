@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import IntArray
+from buttress._numbers import check_number
 from buttress.inspection._axes import new_pair
 
 
@@ -106,6 +107,8 @@ class StreamDisplay:
         -------
         self
         """
+        if window is not None:
+            check_number("window", window, "[1, inf)", integer=True)
         error_axis, vector_axis = new_pair(axes, 9.0, 3.6)
         self.axes_ = (error_axis, vector_axis)
         self.figure_ = error_axis.figure

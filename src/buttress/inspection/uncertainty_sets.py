@@ -9,6 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from buttress._arrays import Array
+from buttress._numbers import check_number
 from buttress.inspection._axes import new_axes
 
 
@@ -82,7 +83,9 @@ class UncertaintySetDisplay:
             Which of the one-against-rest problems, beyond two classes.
         """
         sets = estimator.uncertainty_sets_
-        sets = sets[problem] if isinstance(sets, list) else sets
+        problems = sets if isinstance(sets, list) else [sets]
+        check_number("problem", problem, f"[0, {len(problems) - 1}]", integer=True)
+        sets = problems[problem]
         if sets[0].points.shape[1] != 2:
             raise ValueError(
                 "UncertaintySetDisplay draws rows of two features; these have "

@@ -25,7 +25,12 @@ from buttress.classifiers.parameters import (
 from buttress.classifiers.reject import RejectMixin
 from buttress.noise.core.belief import believed
 from buttress.noise.core.crossfit import check_repeats
-from buttress.noise.core.fitting import DEFAULT_PRIOR, FEWEST_ROWS, estimate_label_noise
+from buttress.noise.core.fitting import (
+    DEFAULT_PRIOR,
+    FEWEST_ROWS,
+    check_prior,
+    estimate_label_noise,
+)
 from buttress.noise.core.label_noise import LabelNoise, LabelNoiseWarning
 from buttress.noise.core.suspects import LabelSuspects
 from buttress.noise.witnesses import TakenRows, checked_estimators, cross_fit, stacked_scores
@@ -252,6 +257,7 @@ class NoiseAwareClassifier(
         check_number("fdr", self.fdr, "(0, 1)")
         check_splits(self.cv)
         check_repeats(self.n_repeats)
+        check_prior(self.prior)
         check_common(self)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

@@ -125,7 +125,7 @@ def plan_thresholds(rows: CalibrationRows, target: float, level: float, n: int) 
     errors = _running_error(rows)
     within = np.flatnonzero(errors <= target)
     reached = float(coverages[within[-1]]) if len(within) else 0.0
-    fewest = _ROOM * math.log(level) / math.log(1.0 - target) / max(n, 1)
+    fewest = _ROOM * math.log(level) / math.log1p(-target) / max(n, 1)
     main = min(1.0, max(MAIN_START * reached, fewest))
     cautious = min(main, max(CAUTIOUS_START * reached, fewest))
     return _plan(ordered, [cautious, main], [CAUTIOUS_SHARE, 1.0 - CAUTIOUS_SHARE])
@@ -149,7 +149,7 @@ def plan_blindly(confidence: Array, target: float, level: float) -> ThresholdPla
     """
     n = len(confidence)
     share = 1.0 / _BLIND_STARTS
-    fewest = _ROOM * math.log(share * level) / math.log(1.0 - target) / max(n, 1)
+    fewest = _ROOM * math.log(share * level) / math.log1p(-target) / max(n, 1)
     starts = [fewest * _BLIND_RATIO**k for k in range(_BLIND_STARTS)]
     starts = [start for start in starts if start < 1.0] or [1.0]
     return _plan(np.sort(confidence)[::-1], starts, [1.0 / len(starts)] * len(starts))

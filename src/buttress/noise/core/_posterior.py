@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from scipy.special import logsumexp
 
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, workers
@@ -266,10 +267,12 @@ def _log_beta(points: Array, prior: Prior) -> Array:
     """Logarithm of the Beta prior of every rate, truncated at the largest rate."""
     a, b = prior
     fine = np.linspace(0.0, LARGEST_RATE, 2001)[1:]
-    total = float(np.mean(fine ** (a - 1.0) * (1.0 - fine) ** (b - 1.0)) * LARGEST_RATE)
+    # in logarithms: the densities of a prior worth thousands of rows are no numbers
+    masses = (a - 1.0) * np.log(fine) + (b - 1.0) * np.log1p(-fine)
+    log_total = logsumexp(masses) + np.log(LARGEST_RATE / len(fine))
     inner = np.clip(points, 1e-4, 1.0)
     density = (a - 1.0) * np.log(inner) + (b - 1.0) * np.log1p(-points)
-    return np.asarray(density.sum(axis=1) - points.shape[1] * np.log(total))
+    return np.asarray(density.sum(axis=1) - points.shape[1] * log_total)
 
 
 def _part_of(design: Design, most: int) -> Design:

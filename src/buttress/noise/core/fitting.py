@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import chi2
+from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._arrays import Array, IntArray
+from buttress._numbers import check_number
 from buttress._threads import own_threads
 from buttress.noise.core._averaging import averaged
 from buttress.noise.core._curves import (
@@ -52,6 +53,8 @@ DEFAULT_PRIOR = (1.0, 3.0)
 # percent at 10 % noise and under one-sided noise; odds of three are better under one-sided noise,
 # odds of ten near the boundary.
 _EVIDENCE_FOR_RATES = np.log(5.0)
+# A prior of more rows than this leaves the labels nothing to say.
+_LARGEST_PRIOR = 1e6
 # Fewer rows of a class carry no rate.
 FEWEST_ROWS = 10
 # The chance below which the curve counts as not describing the labels, and the bins it is read in.
@@ -81,14 +84,15 @@ def fit_label_noise(
         Labels as given.
     prior : pair of floats, default=(1, 3)
         Parameters of the Beta prior of every rate, truncated at .49. (1, 1) is flat; the default
-        holds a rate of .4 for a quarter as likely as one near zero.
+        holds a rate of .4 for a quarter as likely as one near zero. The whole transition matrix of
+        more than two classes has none.
     sample_weight : array-like of shape (n,), optional
         An integer weight equals that many copies of the row.
     rates : {"auto", "uniform", "per_class"}, default="auto"
         One rate for all classes, or one (with more than two classes: a whole transition matrix)
         for each. "auto": probabilities are averaged over both kinds by their posterior weights,
         one rate being five times as likely beforehand.
-    level : float, default=0.9
+    level : float in (0, 1), default=0.9
         Level of the intervals.
 
     Returns
@@ -153,12 +157,11 @@ def estimate_label_noise(
     row_share: float = ROW_SHARE,
 ) -> LabelNoise:
     """`fit_label_noise` for callers that have a use for an estimate from very few rows."""
-    if rates not in ("auto", "uniform", "per_class"):
+    if not isinstance(rates, str) or rates not in ("auto", "uniform", "per_class"):
         raise ValueError(f"rates={rates!r} is not accepted: 'auto', 'uniform' or 'per_class'.")
-    a, b = _checked_prior(prior)
-    labels = np.asarray(y)
-    if labels.shape != (len(scores),):
-        raise ValueError(f"y has shape {labels.shape}, expected {(len(scores),)}: a label per row.")
+    a, b = check_prior(prior)
+    check_number("level", level, "(0, 1)")
+    labels = _checked_labels(y, scores)
     known = np.unique(labels)
     if len(known) < 2:
         raise ValueError(
@@ -198,11 +201,27 @@ def estimate_label_noise(
     return noise
 
 
-def _checked_prior(prior: Any) -> tuple[float, float]:
+def check_prior(prior: Any) -> tuple[float, float]:
+    """The two parameters of a Beta prior, or a ValueError that says what is expected."""
     values = list(prior) if isinstance(prior, (tuple, list, np.ndarray)) else []
-    if len(values) != 2 or not all(isinstance(v, Real) and float(v) > 0 for v in values):
-        raise ValueError(f"prior={prior!r} is not accepted: expected two positive numbers (a, b).")
-    return float(values[0]), float(values[1])
+    try:
+        a, b = (check_number("prior", value, f"(0, {_LARGEST_PRIOR}]") for value in values)
+    except ValueError:
+        raise ValueError(
+            f"prior={prior!r} is not accepted: expected two positive numbers (a, b) of at most "
+            f"{_LARGEST_PRIOR:g}."
+        ) from None
+    return a, b
+
+
+def _checked_labels(y: Any, scores: Any) -> NDArray[Any]:
+    if not np.shape(scores):
+        raise ValueError(f"scores={scores!r} is not accepted: expected an array with a row each.")
+    labels, n = np.asarray(y), np.shape(scores)[:1]
+    if labels.shape != n:
+        raise ValueError(f"y has shape {labels.shape}, expected {n}: a label per row.")
+    check_classification_targets(labels)
+    return labels
 
 
 def _check_rows(codes: IntArray, classes: NDArray[Any], fewest: int) -> None:
