@@ -147,6 +147,18 @@ def test_one_module_makes_threads() -> None:
     assert making == {"_threads.py"}
 
 
+def test_of_scikit_learn_only_what_is_public_is_used() -> None:
+    imported = [
+        f"{file}: {node.module}.{alias.name}"
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn"
+        for alias in node.names
+    ]
+    assert len(imported) > 100
+    assert [name for name in imported if "._" in name] == []
+
+
 def test_tests_look_into_no_room_but_their_own() -> None:
     private = re.compile(r"^\s*from buttress\.([\w.]+?)(?:\._\w+ import| import \(?_\w+)", re.M)
     strangers = []

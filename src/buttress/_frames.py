@@ -1,13 +1,14 @@
-"""Data frames of any library: recognised, collected where they are lazy, taken apart by column.
+"""Rows in whatever form users have them: counted, chosen, taken apart by column.
 
-pandas, polars, pyarrow, Modin, DuckDB relations and whatever else narwhals knows are one kind of
-thing here. Dask collections are not collected: they are read block by block.
+Data frames of pandas, polars, pyarrow, Modin, DuckDB relations and whatever else narwhals knows are
+one kind of thing here; lazy ones are collected. Dask collections are not collected: they are read
+block by block.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from sklearn import get_config
 from sklearn.utils.validation import validate_data as _validate_data
 
 
-def _narwhals(X: Any) -> Any:
-    """`X` as narwhals' frame, or None when it is no data frame to be held in memory."""
+def _narwhals(X: Any, *, series: bool = False) -> Any:
+    """`X` as narwhals' frame, or series, or None when it is none to be held in memory."""
     if isinstance(X, (np.ndarray, list, tuple, str, Mapping)) or sparse.issparse(X):
         return None
     if type(X).__module__.partition(".")[0] in ("builtins", "numpy"):
@@ -27,8 +28,8 @@ def _narwhals(X: Any) -> Any:
         return None
     import narwhals as nw
 
-    frame = nw.from_native(X, pass_through=True)
-    return frame if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+    frame = nw.from_native(X, pass_through=True, allow_series=series)
+    return frame if isinstance(frame, (nw.DataFrame, nw.LazyFrame, nw.Series)) else None
 
 
 def is_frame(X: Any) -> bool:
@@ -57,6 +58,55 @@ def collected(X: Any) -> Any:
     import narwhals as nw
 
     return frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X
+
+
+def n_rows(X: Any) -> int:
+    """How many rows an array, sparse matrix, list, or frame in memory has.
+
+    Raises
+    ------
+    TypeError
+        When `X` has no rows.
+
+    Examples
+    --------
+    >>> n_rows([[1.0, 2.0], [3.0, 4.0]]), n_rows(np.zeros((3, 1)))
+    (2, 3)
+    """
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], Integral):
+        return int(shape[0])
+    if shape == () or hasattr(X, "fit") or not (hasattr(X, "__len__") or hasattr(X, "__array__")):
+        raise TypeError(f"Expected sequence or array-like, got {type(X)}")
+    return len(X if hasattr(X, "__len__") else np.asarray(X))
+
+
+def rows_of(X: Any, rows: Any) -> Any:
+    """Some rows of what users have one entry a row of, as the kind of thing that it is.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, list, data frame or series
+        A sparse matrix that cannot be indexed becomes a CSR matrix.
+    rows : array of int or bool, or slice
+
+    Examples
+    --------
+    >>> rows_of(["a", "b", "c"], [2, 0]), rows_of(np.arange(3), np.array([True, False, True]))
+    (['c', 'a'], array([0, 2]))
+    """
+    positions = np.arange(n_rows(X))[list(rows) if isinstance(rows, tuple) else rows]
+    if sparse.issparse(X):
+        return (X if X.format in ("csr", "csc", "lil") else X.tocsr())[positions]
+    if hasattr(X, "iloc"):
+        # a copy, where iloc may give a view that warns when it is written to
+        return X.take(positions, axis=0)
+    frame = _narwhals(X, series=True)
+    if frame is not None:
+        return frame[positions.tolist()].to_native()
+    if hasattr(X, "shape"):
+        return X[positions]
+    return X.take(positions) if hasattr(X, "take") else [X[row] for row in positions]
 
 
 def validate_data(estimator: Any, X: Any, *args: Any, **settings: Any) -> Any:
@@ -104,8 +154,8 @@ def columns_of(X: Any) -> dict[str, NDArray[Any]] | None:
       dtype='datetime64[us]')}
     """
     # narwhals refuses doubled names in words of its own
-    names = [str(name) for name in getattr(X, "columns", ())] if "pandas" in sys.modules else []
-    if _is_pandas(X) and len(set(names)) != len(names):
+    names = [str(name) for name in getattr(X, "columns", ())] if _is_pandas(X) else []
+    if len(set(names)) != len(names):
         doubled = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"column names are not unique: {', '.join(map(repr, doubled))}")
     frame = _narwhals(X)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -288,10 +287,8 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
         "heavy = {'sklearn', 'numba', 'matplotlib', 'numpy', 'scipy'} & set(sys.modules); "
         "sys.exit(len(heavy))"
     )
-    start = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() > start
     for name in ("demo", "fit", "predict", "compare", "inspect", "export", "stream"):
         assert name in done.stdout
 

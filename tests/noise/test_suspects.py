@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -228,6 +229,29 @@ def test_bad_arguments_are_named(options, message):
     X, y, _ = noisy_moons(40, 0.1, 0)
     with pytest.raises(ValueError, match=message):
         LabelAudit(**options).audit(X, y)
+
+
+@pytest.mark.parametrize("witness", [KernelWitness(), ForestWitness()], ids=repr)
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.r_[-1.0, np.ones(39)], "not negative"),
+        (np.r_[np.inf, np.ones(39)], "finite"),
+        (np.zeros(40), "All values of sample_weight are zero"),
+        (np.ones((40, 1)), "expected \\(40,\\)"),
+    ],
+    ids=["negative", "infinite", "zero", "column"],
+)
+def test_a_witness_refuses_weights_that_are_none(witness, weight, message):
+    X, y, _ = noisy_moons(40, 0.1, 0)
+    with pytest.raises(ValueError, match=message):
+        clone(witness).fit(X, y, sample_weight=weight)
+
+
+def test_one_weight_counts_for_all_rows_of_a_witness():
+    X, y, _ = noisy_moons(40, 0.1, 0)
+    whole, single = (KernelWitness(random_state=0).fit(X, y, w) for w in (np.full(40, 2.0), 2))
+    np.testing.assert_array_equal(single.decision_function(X), whole.decision_function(X))
 
 
 def test_bad_labels_are_named():

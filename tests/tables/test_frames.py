@@ -6,10 +6,14 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
 import buttress
 from buttress import _frames
+from buttress.noise import clean_score
 from buttress.tables import TableClassifier, TableEncoder, as_table
 
 pd = pytest.importorskip("pandas")
@@ -52,6 +56,7 @@ def frame_of(kind, table):
     return frames_of(table)[kind]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_is_the_same_from_every_library(kind):
     wanted, found = as_table(TABLE), as_table(frame_of(kind, TABLE))
@@ -117,6 +122,57 @@ def test_other_families_take_a_database_relation(estimator):
     np.testing.assert_allclose(estimator.fit(frame, y).decision_function(frame), expected)
 
 
+LINE = LogisticRegression()
+
+
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
+@pytest.mark.filterwarnings("error:X has feature names")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        buttress.LeakyHockeyStickClassifier(approximation="auto"),
+        buttress.RampClassifierCV(Cs=[1.0], approximation="auto", cv=3),
+        buttress.DoubleRampClassifier(target_risk=0.4, random_state=0),
+        buttress.ChowRejector(LINE),
+        buttress.ChowRejector(LINE, novelty=0.1),
+        buttress.ChowRejector(LINE, costs=[[0, 1, 0.2], [1, 0, 0.2]]),
+        buttress.ChowRejector(LINE, target_risk=0.4, random_state=0),
+        buttress.TwoStageRejector(LINE, target_coverage=0.7, random_state=0),
+        buttress.GroupwiseRejector(LINE, target_coverage=0.8, random_state=0),
+        buttress.NoiseAwareClassifier(LINE, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["pandas", "lazy polars", "DuckDB"])
+def test_every_method_takes_frames_as_they_are(estimator, kind):
+    X, y = make_classification(60, 3, n_redundant=0, random_state=1)
+    frame = frame_of(kind, dict(zip("abc", X.T, strict=True)))
+    plain, model = clone(estimator).fit(X, y), clone(estimator).fit(frame, y)
+    for method in ("predict", "decision_function", "predict_proba", "reject", "rejection_score"):
+        if hasattr(plain, method):
+            wanted = getattr(plain, method)(X)
+            np.testing.assert_allclose(getattr(model, method)(frame), wanted, err_msg=method)
+    if hasattr(plain, "explain_reject"):
+        wanted = [(why.row, why.reason) for why in plain.explain_reject(X, X, y)]
+        reasons = model.explain_reject(frame, frame, y)
+        assert [(why.row, why.reason) for why in reasons] == wanted
+
+
+@pytest.mark.parametrize("kind", ["lazy polars", "DuckDB"])
+def test_judgements_of_labels_and_refusals_take_lazy_frames(kind):
+    X, y = make_classification(90, 3, n_redundant=0, flip_y=0.1, random_state=1)
+    frame = frame_of(kind, dict(zip("abc", X.T, strict=True)))
+
+    def judged(rows):
+        suspects = buttress.LabelAudit(LINE, random_state=0).audit(rows, y)
+        costs = buttress.cross_validate_reject(buttress.ChowRejector(LINE), rows, y, [0.2], cv=3)
+        clean = clean_score(LINE, rows, y, random_state=0)
+        return [suspects.probabilities, costs.risk, clean]
+
+    for found, wanted in zip(judged(frame), judged(X), strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_a_model_of_tables_fitted_in_one_library_answers_in_another(kind):
     rows = {
@@ -155,6 +211,46 @@ def test_the_grid_of_a_picture_is_a_frame_of_the_same_library():
         assert type(_frames.like(frame, columns)) is type(frame)
     assert _frames.collected(columns) is columns
     assert not _frames.is_frame(np.zeros((2, 2)))
+
+
+ROWS = np.arange(12.0).reshape(6, 2)
+IN_MEMORY = {
+    "array": ROWS,
+    "list": ROWS.tolist(),
+    "pandas": pd.DataFrame(ROWS, columns=["a", "b"], index=list("zyxwvu")),
+    "polars": polars.DataFrame(ROWS, schema=["a", "b"]),
+    "pyarrow": pyarrow.table({"a": ROWS[:, 0], "b": ROWS[:, 1]}),
+    "pandas series": pd.Series(ROWS[:, 1], index=list("zyxwvu")),
+    "polars series": polars.Series(ROWS[:, 1]),
+    "pyarrow array": pyarrow.array(ROWS[:, 1]),
+    "csr": sparse.csr_array(ROWS),
+    "csc": sparse.csc_matrix(ROWS),
+    "coo": sparse.coo_array(ROWS),
+    "dia": sparse.dia_matrix(ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", IN_MEMORY)
+@pytest.mark.parametrize(
+    "rows",
+    [[4, 0, 0], np.array([5, 2]), ROWS[:, 0] > 4, slice(1, 4), (3, 1), []],
+    ids=["list", "indices", "mask", "slice", "tuple", "none"],
+)
+def test_rows_are_counted_and_chosen_in_every_form(kind, rows):
+    given = IN_MEMORY[kind]
+    assert _frames.n_rows(given) == 6
+    taken = _frames.rows_of(given, rows)
+    assert isinstance(taken, type(given)) or kind in ("coo", "dia")
+    dense = taken.toarray() if sparse.issparse(taken) else np.asarray(taken)
+    column = "series" in kind or kind == "pyarrow array"
+    wanted = (ROWS[:, 1] if column else ROWS)[list(rows) if isinstance(rows, tuple) else rows]
+    np.testing.assert_array_equal(dense.reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize("given", [3, np.array(3), LINE, iter([1])], ids=repr)
+def test_what_has_no_rows_is_refused(given):
+    with pytest.raises(TypeError, match="Expected sequence or array-like"):
+        _frames.n_rows(given)
 
 
 def test_the_encoder_stands_beside_skrub():

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import check_random_state
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import collected, n_rows, rows_of
 from buttress._memory import free_memory
 from buttress._user_warnings import warn_user
 from buttress.blocks.base import ArrayBlocks, Block, BlockSource, take_rows
@@ -90,7 +90,7 @@ class ApproximationMixin:
         check_option("landmarks", self.landmarks, LANDMARK_RULES)
         limit = memory_limit_bytes(self.memory_limit)
         self.approximation_: str | None = None
-        blocks = is_blocks(X)
+        X, blocks = collected(X), is_blocks(X)
         exact = self.approximation is None and not blocks
         name = None if exact else self._chosen_approximation(X, blocks, limit)
         if name is None and not blocks:
@@ -131,7 +131,7 @@ class ApproximationMixin:
                     "memory."
                 )
             return "nystroem"
-        n = _num_samples(X)
+        n = n_rows(X)
         itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
         needed = float(n) * n * itemsize
         if self.kernel == "precomputed" or needed <= limit:
@@ -153,7 +153,7 @@ class ApproximationMixin:
             return Folds(int(cv), seed)
         if data is None:
             raise ValueError(f"cv={cv!r}: data in blocks take a number of folds only.")
-        split_rows = {name: _safe_indexing(values, data.rows) for name, values in split.items()}
+        split_rows = {name: rows_of(values, data.rows) for name, values in split.items()}
         pairs = list(cv.split(data.X, data.codes, **split_rows) if hasattr(cv, "split") else cv)
         train, test = np.zeros((2, len(data.codes), len(pairs)), dtype=bool)
         for fold, pair in enumerate(pairs):

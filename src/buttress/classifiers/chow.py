@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._documented import DocumentedMixin
+from buttress._frames import collected
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.costs import decided_by_cost, probability_band, usable_costs
 from buttress.classifiers.label_sets import LabelSetMixin
@@ -213,7 +214,7 @@ class ChowRejector(
                 "costs cannot be combined with target_coverage or target_risk: each of them sets "
                 "the band. Leave two of the three None."
             )
-        model = self._model()
+        X, model = collected(X), self._model()
         params = self._fit_params(sample_weight, fit_params)
         self.__dict__.pop("risk_certificate_", None)
         if self._sets_band_on_others():
@@ -257,12 +258,13 @@ class ChowRejector(
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(collected(X)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
 
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
+        X = collected(X)
         labels, refused = self._decided(X)
         if self.novelty is None:
             return labels, refused

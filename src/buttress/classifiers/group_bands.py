@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import BoolArray, IntArray
 from buttress._documented import DocumentedMixin
+from buttress._frames import collected
 from buttress.classifiers.base import all_or_nothing
 from buttress.classifiers.parameters import (
     check_common,
@@ -154,7 +155,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         self
         """
         self._check_parameters()
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(collected(X), column_or_1d(y, warn=True))
         check_classification_targets(y)
         if groups is not None:
             groups = column_or_1d(groups)
@@ -219,7 +220,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self.estimator_.predict(collected(X)))
 
     def reject(self, X: Any, groups: Any = None) -> BoolArray:
         """Which rows get no answer.
@@ -239,6 +240,7 @@ class GroupwiseRejector(DocumentedMixin, WrapperMixin, ClassifierMixin, BaseEsti
             raise ValueError(
                 f"groups are needed: fit has set the bands of the groups {self.groups_.tolist()}."
             )
+        X = collected(X)
         sure = confidence_scores(self.estimator_, X)
         names = self._names(self.predict(X), groups)
         width = np.array([self.band_widths_.get(name, math.inf) for name in names.tolist()])

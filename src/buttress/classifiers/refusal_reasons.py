@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, column_or_1d
 
 from buttress._arrays import Array, BoolArray, IntArray
+from buttress._frames import collected
 from buttress.classifiers.parameters import check_number
 from buttress.metrics.scorer import answers
 
@@ -105,6 +106,7 @@ def explain_reject(
     ['near the boundary', 'far from all training rows']
     """
     _check_counts(n_neighbors, n_nearest)
+    X = collected(X)
     reasons = RefusalReasons(X_train, y_train, int(n_neighbors))
     refused = np.flatnonzero(answers(estimator, X)[1])
     if len(refused) == 0:
@@ -140,6 +142,7 @@ def explain_held_out(
     (2, [1, 0])
     """
     _check_counts(n_neighbors, n_nearest)
+    X = collected(X)
     reasons = RefusalReasons(X, y, int(n_neighbors))
     positions = np.flatnonzero(np.asarray(refused, dtype=bool))
     if len(positions) == 0:
@@ -235,7 +238,7 @@ class Surroundings:
     """
 
     def __init__(self, X: Any, n_neighbors: int) -> None:
-        X = check_array(X, dtype=np.float64)
+        X = check_array(collected(X), dtype=np.float64)
         self.n_rows = len(X)
         if self.n_rows < 2:
             raise ValueError("At least two training rows are needed to speak of distances.")
@@ -249,7 +252,8 @@ class Surroundings:
 
     def of(self, X: Any) -> tuple[Array, IntArray]:
         """Mean distance of rows to their nearest training rows, and which these are."""
-        distance, near = self.index.kneighbors(self.scaler.transform(X))
+        rows = self.scaler.transform(check_array(X, dtype=np.float64))
+        distance, near = self.index.kneighbors(rows)
         return distance.mean(axis=1), near
 
     def nearest_of(self, X: Any, chosen: BoolArray, n: int) -> IntArray:

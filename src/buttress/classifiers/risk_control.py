@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, indexable
+from sklearn.utils import check_random_state, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import collected, rows_of
 from buttress._user_warnings import warn_user
 from buttress.blocks.sources import is_blocks
 from buttress.classifiers.parameters import check_noise_rates, check_number, check_option
@@ -97,7 +97,7 @@ class RiskControlMixin:
                 f"target_risk={self.target_risk!r} needs rows in memory: pass an array or a data "
                 "frame, or put ChowRejector around the fitted model in a FrozenEstimator."
             )
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(collected(X), column_or_1d(y, warn=True))
         check_classification_targets(y)
         weight = np.ones(len(y))
         if sample_weight is not None:
@@ -233,17 +233,17 @@ class _ByWeights:
         self.trained = rows
 
     def scores(self, rows: IntArray) -> Array:
-        return np.asarray(self.model.decision_function(_safe_indexing(self.X, rows)))
+        return np.asarray(self.model.decision_function(rows_of(self.X, rows)))
 
     def fold_scores(self, train: IntArray, test: IntArray) -> Array:
         # a search has chosen its parameters on the rows it was trained on: the folds keep them
         settings = getattr(self.model, "best_estimator_", self.model)
         model = clone(settings).set_params(target_risk=None)
         model.fit(self.X, self.y, sample_weight=self._only(train))
-        return np.asarray(model.decision_function(_safe_indexing(self.X, test)))
+        return np.asarray(model.decision_function(rows_of(self.X, test)))
 
     def _only(self, rows: IntArray) -> Array:
-        weight = np.zeros(_num_samples(self.X))
+        weight = np.zeros(len(self.y))
         weight[rows] = self.weight[rows]
         return weight
 

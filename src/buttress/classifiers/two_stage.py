@@ -192,11 +192,7 @@ class TwoStageRejector(
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        if self.rejector_ is None:
-            return np.full(len(X), self._everywhere)
-        return np.asarray(self.rejector_.decision_function(self._features(self.estimator_, X)))
+        return self._worth(self._validated(X))
 
     def decision_function(self, X: Any) -> Array:
         """The logistic function of `rejection_score`, with the sign of the answer.
@@ -210,13 +206,7 @@ class TwoStageRejector(
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Positive in the column of the answer (for two classes: for ``classes_[1]``).
         """
-        sure = 1.0 / (1.0 + np.exp(-np.clip(self.rejection_score(X), -500.0, 500.0)))
-        answer = np.searchsorted(self.classes_, self.estimator_.predict(X))
-        if len(self.classes_) == 2:
-            return np.asarray(np.where(answer == 1, sure, -sure))
-        return np.asarray(
-            np.where(answer[:, None] == np.arange(len(self.classes_)), 1, -1) * sure[:, None]
-        )
+        return self._signed(self._validated(X))
 
     def _noise_scores(self, scores: Array) -> Array:
         # the logistic function undone, with the sign of the answer
@@ -232,6 +222,25 @@ class TwoStageRejector(
         return tags
 
     # -- the second stage ------------------------------------------------------------------
+
+    def _validated(self, X: Any) -> Array:
+        """New rows as both stages take them: numbers without names."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+
+    def _worth(self, X: Array) -> Array:
+        if self.rejector_ is None:
+            return np.full(len(X), self._everywhere)
+        return np.asarray(self.rejector_.decision_function(self._features(self.estimator_, X)))
+
+    def _signed(self, X: Array) -> Array:
+        sure = 1.0 / (1.0 + np.exp(-np.clip(self._worth(X), -500.0, 500.0)))
+        answer = np.searchsorted(self.classes_, self.estimator_.predict(X))
+        if len(self.classes_) == 2:
+            return np.asarray(np.where(answer == 1, sure, -sure))
+        return np.asarray(
+            np.where(answer[:, None] == np.arange(len(self.classes_)), 1, -1) * sure[:, None]
+        )
 
     def _features(self, predictor: Any, X: Array) -> Array:
         """Standardised columns of the rejector."""
@@ -313,7 +322,7 @@ class _Stages:
         self.model._fit_stages(self.X[rows], self.y[rows])
 
     def scores(self, rows: IntArray) -> Array:
-        return self.model.decision_function(self.X[rows])
+        return self.model._signed(self.X[rows])
 
     def fold_scores(self, train: IntArray, test: IntArray) -> Array:
         model = clone(self.model).set_params(target_risk=None)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import rows_of
 from buttress.classifiers.parameters import check_widths
 
 # "auto" widths are the estimator's gamma times these.
@@ -34,7 +34,7 @@ class Metadata:
 
     def for_scorer(self, rows: IntArray, weight: Array | None) -> dict[str, Any]:
         """Arguments of a scorer for the rows that stand at `rows` in the user's data."""
-        arguments = {name: _safe_indexing(values, rows) for name, values in self.score.items()}
+        arguments = {name: rows_of(values, rows) for name, values in self.score.items()}
         if weight is not None and self.weighted:
             arguments["sample_weight"] = weight
         return arguments

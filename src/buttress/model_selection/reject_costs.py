@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch, column_or_1d, indexable
-from sklearn.utils.validation import _num_samples
 
 from buttress._arrays import Array, BoolArray
+from buttress._frames import collected
 from buttress._threads import one_blas_thread
 from buttress.classifiers.chow import ChowRejector
 from buttress.classifiers.kernel_source import centred_gram_matrix
@@ -86,9 +86,9 @@ def cross_validate_reject(
     costs = [check_number("d_values", d, "(0, 0.5]") for d in np.ravel(d_values).tolist()]
     if not costs:
         raise ValueError("d_values is empty: at least one rejection cost is needed.")
-    X, y = indexable(X, column_or_1d(y, warn=True))
+    X, y = indexable(collected(X), column_or_1d(y, warn=True))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight is not None and weight.shape != (_num_samples(X),):
+    if weight is not None and weight.shape != (len(y),):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected one weight per row.")
     shared = isinstance(estimator, BaseRejectClassifier) and estimator.target_coverage is None
     folds = classification_folds(cv, X, y, groups)

@@ -10,6 +10,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._documented import DocumentedMixin
+from buttress._frames import collected
 from buttress.classifiers.callbacks import CallbackSupportMixin, watched
 from buttress.classifiers.parameters import (
     check_common,
@@ -112,7 +113,7 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
         check_splits(self.cv)
         check_repeats(self.n_repeats)
         check_common(self)
-        labels = column_or_1d(y, warn=True)
+        X, labels = collected(X), column_or_1d(y, warn=True)
         check_classification_targets(labels)
         check_consistent_length(X, labels)
         groups = None if self.groups is None else np.asarray(self.groups)

@@ -229,6 +229,7 @@ class NoiseAwareClassifier(
     def _witnessed(self, X: Any) -> Array:
         """What the witnesses say of new rows."""
         check_is_fitted(self)
+        X = collected(X)
         if self._as_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
         else:

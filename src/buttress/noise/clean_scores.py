@@ -11,6 +11,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from buttress._arrays import Array, BoolArray
+from buttress._frames import collected
 from buttress.classifiers.parameters import check_number, check_splits
 from buttress.metrics.scorer import answers
 from buttress.noise.core.crossfit import PartFits, make_folds, model_scores, weight_params
@@ -108,10 +109,11 @@ def clean_score(
     check_number("d", d, "(0, 0.5]")
     check_number("level", level, "(0, 1)")
     check_splits(cv)
-    labels = column_or_1d(y, warn=True)
+    X, labels = collected(X), column_or_1d(y, warn=True)
     check_classification_targets(labels)
     check_consistent_length(X, labels)
     weight = check_weight(sample_weight, len(labels))
+    sample_weight = None if sample_weight is None else weight
     folds = make_folds(cv, 1, X, labels, groups, random_state)
     held = _held_out(estimator, X, labels, folds, sample_weight, metric == "reject_risk")
     used = np.flatnonzero(weight)
@@ -184,7 +186,7 @@ class CleanScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of a fitted classifier on true labels."""
-        codes = encode(column_or_1d(y), self.classes)
+        X, codes = collected(X), encode(column_or_1d(y), self.classes)
         weight = check_weight(sample_weight, len(codes))
         rejected = np.zeros(len(codes), dtype=bool)
         given = np.asarray(estimator.predict(X))

@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import rows_of
 from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.callbacks import FitTasks
 from buttress.noise.core.crossfit import (
@@ -21,7 +22,6 @@ from buttress.noise.core.crossfit import (
     kept_folds,
     make_folds,
     model_scores,
-    rows_of,
     weight_params,
 )
 from buttress.noise.core.estimate import check_weight

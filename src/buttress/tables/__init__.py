@@ -1,7 +1,10 @@
 """Tables of mixed columns: read from files, turned into numbers, classified.
 
 The command line is built on this package, so a model fitted there and one fitted in Python
-with the same settings are the same model.
+with the same settings are the same model. `reading` opens files, by the `grammar` of cells; `table`
+holds columns, `encoder` makes numbers of them, `classifier` joins it with an estimator, `stream`
+has the tables that never end. A newcomer adds a form of file in `reading`, or what a column can
+mean in `encoder`. Others import the names below and the modules without an underscore.
 """
 
 from __future__ import annotations

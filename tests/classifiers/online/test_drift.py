@@ -52,10 +52,10 @@ def test_the_cut_does_not_move_the_swap() -> None:
 def test_a_challenger_that_is_no_better_is_given_up() -> None:
     rivalry = Rivalry(trial=10)
     assert rivalry.watch(np.array([False] * 200 + [True] * 100)) is not None
-    assert rivalry.challenged
+    assert rivalry.rows == 0
     same = np.zeros(60, dtype=bool)
     assert rivalry.compare(same, same) == (49, False)
-    assert not rivalry.challenged
+    assert rivalry.rows == -1
     assert rivalry.n_swaps == 0
     restored = Rivalry.from_state(rivalry.state())
     assert restored.state()["counts"].tolist() == rivalry.state()["counts"].tolist()

@@ -70,10 +70,6 @@ class Rivalry:
         self.rows = -1
         self.lead = 0
 
-    @property
-    def challenged(self) -> bool:
-        return self.rows >= 0
-
     def watch(self, mistakes: BoolArray) -> int | None:
         """Feed the mistakes of the only model; the index of the row that signalled drift."""
         for i, mistake in enumerate(mistakes):

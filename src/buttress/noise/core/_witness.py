@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, IntArray
 from buttress._frames import validate_data
 from buttress.noise.core.copies import DistinctRows, distinct_rows
 from buttress.noise.core.crossfit import Folds, moved_folds
+from buttress.noise.core.estimate import check_weight
 
 # Candidates within so many standard errors of the best accuracy are averaged.
 _AS_GOOD = 1.0
@@ -69,7 +70,7 @@ class BaseWitness(ClassifierMixin, BaseEstimator):
         name = type(self).__name__
         if len(self.classes_) < 2:
             raise ValueError(f"{name} needs two classes, got one class: {self.classes_}.")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = check_weight(sample_weight, X.shape[0])
         kept = distinct_rows(X, codes, weight, merge=folds is None)
         codes = codes[kept.rows]
         if len(np.unique(codes)) < 2:

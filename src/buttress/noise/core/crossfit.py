@@ -16,12 +16,11 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     check_cv,
 )
-from sklearn.utils import check_random_state
-from sklearn.utils._indexing import _safe_indexing
-from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from buttress._arrays import Array, IntArray
+from buttress._frames import rows_of
 from buttress._progress import progress
 
 Folds: TypeAlias = list[tuple[Any, Any]]
@@ -109,12 +108,21 @@ class PartFits:
 
     def taken(self, rows: Any, train: Any = None) -> Any:
         """Some of the rows, as a model fitted to the rows `train` takes them."""
-        return _safe_split(self.estimator, self.X, self.y, rows, train)[0]
+        if not get_tags(self.estimator).input_tags.pairwise:
+            return rows_of(self.X, rows)
+        if not hasattr(self.X, "shape"):
+            raise ValueError(
+                "Precomputed kernels or affinity matrices have to be passed as arrays or sparse "
+                "matrices."
+            )
+        if self.X.shape[0] != self.X.shape[1]:
+            raise ValueError("X should be a square kernel matrix")
+        return self.X[np.ix_(rows, rows if train is None else train)]
 
     def given(self, rows: Any) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         """What `fit` is given for some of the rows."""
         params = {
-            name: _safe_indexing(value, rows) if np.shape(value)[:1] == (len(self.y),) else value
+            name: rows_of(value, rows) if np.shape(value)[:1] == (len(self.y),) else value
             for name, value in self.params.items()
         }
         return self.taken(rows), self.y[rows], params
@@ -208,11 +216,6 @@ def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Array]:
             f"sample_weight was given, but {type(estimator).__name__} takes no weights."
         )
     return {"sample_weight": np.asarray(sample_weight, dtype=np.float64)}
-
-
-def rows_of(X: Any, index: Any) -> Any:
-    """Rows of an array, sparse matrix or data frame."""
-    return _safe_indexing(X, index)
 
 
 def check_class_sizes(y: NDArray[Any], n_folds: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -56,9 +57,9 @@ class Estimate(float):
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:
-    """Weights as floats, ones when none are given; at least one must be positive."""
-    if sample_weight is None:
-        return np.ones(n)
+    """Weights as floats, one number for all rows or one a row; at least one must be positive."""
+    if sample_weight is None or isinstance(sample_weight, Real):
+        sample_weight = np.full(n, 1.0 if sample_weight is None else sample_weight)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected {(n,)}.")

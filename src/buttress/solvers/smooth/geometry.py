@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -74,11 +73,6 @@ class Geometry:
     scale: float
     back: Array | None = None
     center: Array | None = None
-
-    @cached_property
-    def symmetric_square(self) -> Array:
-        """The scaled Gram matrix."""
-        return self.matrix if self.kernel_form else np.asarray(self.matrix @ self.matrix.T)
 
     def similarity_product(self, dual: Array) -> Array:
         """``(K / scale) @ dual`` for one dual vector or several as columns."""
