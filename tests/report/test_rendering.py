@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from buttress.metrics import reject_risk
 from buttress.report import (
     Coverage,
+    NoiseComparison,
     Picture,
     Report,
     Suspects,
@@ -136,6 +137,17 @@ def test_health_counts_what_is_odd():
     assert health.n_duplicates == 2
     assert (health.n_conflicts, health.conflicts) == (2, [1, 2])
     assert health.classes == {"n": 1, "p": 4}
+
+
+def test_shares_of_flipped_labels_are_told_as_on_the_console_and_drawn_if_there_are_several():
+    cells = {"values": [[0.1]], "lows": [[0.05]], "highs": [[0.2]]}
+    one = NoiseComparison("error", [0.025], ["ramp"], **cells, how="Five folds.")
+    text = render(Report(title="x", noise=one)).replace("\u00a0", " ")
+    assert "2.5 % flipped" in text
+    assert "share of flipped training labels" not in text
+    cells = {name: [values[0] * 2] for name, values in cells.items()}
+    two = NoiseComparison("error", [0.0, 0.1], ["ramp"], **cells, how="Five folds.")
+    assert "share of flipped training labels" in render(Report(title="x", noise=two))
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
