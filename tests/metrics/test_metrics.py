@@ -6,6 +6,7 @@ import pickle
 
 import hypothesis.strategies as st
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given
@@ -242,6 +243,11 @@ def test_confidence_comes_from_scores_or_probabilities():
         (lambda: risk_coverage_curve([0], [0], 0.5), "score has shape"),
         (lambda: reject_risk([0, np.nan], [0, 1], [0, 0], 0.2), "y holds NaN"),
         (lambda: accepted_accuracy([0, 1], [0, np.nan], [0, 0]), "pred holds NaN"),
+        (lambda: reject_risk(["a", None], ["a", "b"], [0, 0], 0.2), "y holds NaN or None"),
+        (
+            lambda: reject_risk(np.array(["a", pd.NA], object), ["a", "b"], [0, 0], 0.2),
+            "y holds NaN or None",
+        ),
         (lambda: risk_coverage_curve([np.nan, 0], [0, 0], [1, 2]), "y holds NaN"),
         (lambda: cost_on_noisy_labels(None, 0.1), "d=None"),
         (lambda: cost_on_noisy_labels(0.1, "x"), "rate='x'"),

@@ -229,9 +229,9 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
             f"Mix of label input types (string and number): {first!r} in y, {answer!r} in pred."
         )
     for name, labels in (("y", y), ("pred", pred)):
-        if _any_nan(labels[answered]):
+        if _any_missing(labels[answered]):
             raise ValueError(
-                f"{name} holds NaN in rows that are answered: leave rows without a label out, and "
+                f"{name} holds NaN or None in rows that are answered: leave rows without a label out, and "
                 "name those without an answer in rejected."
             )
     wrong = np.asarray(y != pred, dtype=bool) & answered
@@ -251,9 +251,13 @@ def column(values: Any, name: str) -> NDArray[Any]:
     return plain
 
 
-def _any_nan(labels: NDArray[Any]) -> bool:
-    """Whether a label is NaN, which equals nothing, itself included."""
-    return labels.dtype.kind in "fO" and bool(np.any(labels != labels))
+def _any_missing(labels: NDArray[Any]) -> bool:
+    """Whether a label is NaN, None or pandas' NA, which would count as an error."""
+    if labels.dtype.kind != "O":
+        return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
+    # the first two know no truth of a comparison, the others equal nothing, themselves included
+    gone = (each is None or type(each).__name__ == "NAType" or each != each for each in labels)
+    return any(gone)
 
 
 def _are_text(labels: Any) -> bool:
