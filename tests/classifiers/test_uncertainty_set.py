@@ -1,5 +1,7 @@
 """The uncertainty-set classifier: estimator contract, stored solutions, biases, sets."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -223,6 +225,20 @@ def test_stopping_short_warns():
     X, y = moons()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         UncertaintySetClassifier(h=1.0, radius=100.0, max_iter=1).fit(X, y)
+
+
+@pytest.mark.parametrize("radius", [0.5, 1.0])
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_a_gap_that_rounding_leaves_is_not_warned_about(seed, radius):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(50, 1))
+    y = X[:, 0] + rng.normal(size=50) > 0
+    model = UncertaintySetClassifier("reduced_hull", nu=0.3, gamma=1.0, radius=radius)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "UncertaintySetClassifier: the two hulls meet")
+        model.fit(X, y)
+    assert model.duality_gap_ <= 1e-7
 
 
 def test_a_loss_object_is_accepted():

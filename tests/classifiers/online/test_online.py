@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 
 from buttress import KernelPegasos, KernelPerceptron, Norma, PARampClassifier, _memory
 from buttress.classifiers.online import _warnings
@@ -260,6 +261,18 @@ def test_sampled_pegasos_counts_distinct_points() -> None:
     np.testing.assert_allclose(model.decision_function(X), ordered.decision_function(X))
     with pytest.raises(ValueError, match=r"with_replacement.*partial_fit"):
         KernelPegasos(sampling="with_replacement").partial_fit(X, y, classes=["no", "yes"])
+
+
+def test_a_precomputed_kernel_follows_a_drift_as_its_rows_would() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[1500:] *= -1
+    by_rows = KernelPerceptron(gamma=1.0, drift="page-hinkley").fit(X, y)
+    K = rbf_kernel(X, gamma=1.0)
+    by_gram = KernelPerceptron(kernel="precomputed", drift="page-hinkley").fit(K, y)
+    assert by_gram.n_drifts_ == by_rows.n_drifts_ > 0
+    np.testing.assert_array_equal(by_gram.support_, by_rows.support_)
 
 
 def test_a_budget_counts_distinct_points_that_were_drawn() -> None:

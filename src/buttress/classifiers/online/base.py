@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
             self._advance(X, codes)
         if self.kernel == "precomputed":
             self._model.forget_gram()
+            self._rival = None  # the stream is over
         return self
 
     def _advance_in_tasks(self, X: Any, y: NDArray[Any], codes: IntArray) -> None:
@@ -286,8 +288,9 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
         if self._rivalry is None:
             outcome = self._model.learn(X, Y, positions, codes)
         else:
+            afresh = partial(self._new_model, getattr(self._model.source, "gram", None))
             outcome, self._model, self._rival = learn_with_rival(
-                self._rivalry, self._model, self._rival, self._new_model, (X, Y, positions, codes)
+                self._rivalry, self._model, self._rival, afresh, (X, Y, positions, codes)
             )
         check_finite(self.kernel_, outcome.scores)
         labelled = codes >= 0
