@@ -18,7 +18,7 @@ from buttress.classifiers.training import TrainingSet
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
-# Of the solver in one of `max_iter` steps: the limit is then one of the same size everywhere.
+# Steps of the solver that count as one of `max_iter`, whose default then suits every estimator.
 _PAIR_STEPS = 10_000
 
 

@@ -45,9 +45,10 @@ from buttress.solvers.blockwise.columns import Folds
 from buttress.solvers.blockwise.scan import scan
 
 APPROXIMATIONS = (None, "nystroem", "fourier", "auto")
-# Rows whose median distance is taken: 2 % off on image with 1000, 7 % on covtype_sample with 500.
+# Rows that the median distance is taken from: with 1000 it is 2 % off on image, with 500 7 % on
+# covtype_sample.
 _MEDIAN_ROWS = 2000
-# Memory taken for free where the system does not say, and units of it in megabytes.
+# Free memory assumed where the system does not say, and units of memory in megabytes.
 _UNKNOWN = 4 * 2**30
 _UNITS = {"": 1.0, "KB": 2.0**-10, "MB": 1.0, "GB": 2.0**10, "TB": 2.0**20}
 

@@ -33,7 +33,7 @@ def namespace_of(X: Any) -> Any:
     try:
         from array_api_compat import array_namespace
     except ImportError:
-        try:  # scikit-learn carries one of its own
+        try:  # scikit-learn ships a copy
             from sklearn.externals.array_api_compat import array_namespace
         except ImportError:
             return None

@@ -26,12 +26,12 @@ from buttress.kernels import CHECKED_GRAM, Kernel, resolve_gamma
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-# Test rows against support vectors are formed in blocks of about this many entries (64 MB).
+# Similarities of new rows to support vectors are computed in blocks of about this many (64 MB).
 _BLOCK_ENTRIES = 8_000_000
 # Optimality conditions to which single precision can be brought, on the scale of the scores.
 _SINGLE_TOLERANCE = 1e-4
-# Certificates that rounding may hold up at, relative to the objective: a solver that stops there
-# has done what a number of this precision can hold. What is larger has stopped short.
+# The largest certificate, relative to the objective, that rounding in this precision explains: a
+# solver that ends with a larger one has stopped short, and the estimator warns.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 
 

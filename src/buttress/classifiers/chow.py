@@ -32,8 +32,8 @@ from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.classifiers.wrapping import WrapperMixin
 from buttress.noise.core.crossfit import PartFits
 
-# Training rows whose distance `novelty` looks at.
-_NEAR = 5
+# How many of the nearest training rows `novelty` measures the distance to.
+_NEIGHBORS = 5
 
 
 class ChowRejector(
@@ -330,7 +330,7 @@ class ChowRejector(
         self.estimator_ = model.fit(X, y, **params)
         self.__dict__.pop("_seen", None)
         if self.novelty is not None:
-            self._seen = (check_array(X, dtype=np.float64), _NEAR, np.asarray(y))
+            self._seen = (check_array(X, dtype=np.float64), _NEIGHBORS, np.asarray(y))
         self.classes_ = self.estimator_.classes_
         self._take_features()
 

@@ -72,7 +72,7 @@ def refusing_can_pay(costs: Array) -> bool:
     >>> [refusing_can_pay(np.array([[0, 1, d], [1, 0, d]])) for d in (0.3, 0.5)]
     [True, False]
     """
-    gains = costs[:, :-1] - costs[:, -1:]  # of refusing against every answer, by true class
+    gains = costs[:, :-1] - costs[:, -1:]  # what refusing saves, by true class
     n, k = gains.shape
     # max t with p'gains >= t for every answer, p a distribution
     solution = linprog(

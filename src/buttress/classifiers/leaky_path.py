@@ -24,11 +24,11 @@ from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
 
 SOLVERS = ("auto", "newton", "batched", "mm")
-# Shares of the tolerance to which a model is brought whose duality gap is above it, in so many
-# steps: rounding may leave nothing to gain.
+# A model whose duality gap is above the tolerance is solved on to these shares of it, in at most so
+# many steps: where rounding is what remains, more of them gain nothing.
 _TIGHTER = (1e-3, 1e-6)
 _MORE_STEPS = 4
-# Scores a thread, at least, when certificates are divided among threads.
+# A thread that computes certificates has at least so many scores to do.
 _MANY_SCORES = 30_000
 
 

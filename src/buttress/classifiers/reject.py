@@ -163,7 +163,7 @@ class RejectMixin:
     def _check_coverage(self) -> None:
         if self.target_coverage is not None:
             check_number("target_coverage", self.target_coverage, "(0, 1]")
-        # Also without target_risk, which alone uses them.
+        # Only target_risk uses them; without it they are checked too, so that slips are told.
         given = vars(self)
         if "confidence" in given:
             check_number("confidence", given["confidence"], "(0, 1)")

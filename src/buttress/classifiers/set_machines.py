@@ -34,8 +34,8 @@ LOSSES = (
     "logistic",
 )
 BIASES = ("error_rate", "bisect", "primal")
-# The paper's two troublesome data sets have 11 % and 7 % distinct rows. Of fewer than 30 rows a
-# fifth is under six: two columns of yes and no, four distinct rows, would often be warned of.
+# Too few distinct rows are warned of below this share; the paper's two troublesome data sets have
+# 11 % and 7 %. Not with fewer rows than 30, where two columns of yes and no would often set it off.
 _FEW_DISTINCT = 0.2
 _ENOUGH_ROWS = 30
 

@@ -12,11 +12,11 @@ from buttress._arrays import Array
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 
-# Residuals that rounding of the stored numbers leaves are no reason to warn, up to this part of
-# the largest score (and gaps up to this part of the objective).
+# No warning for residuals up to this part of the largest score, and for gaps up to this part of the
+# objective: rounding of the stored numbers leaves as much.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
-# Who asks for no more than this, or has rows that allow no more, is not told about gaps that
-# follow from it.
+# From this tolerance on, asked for or all that the rows allow, the gap may be as large as residuals of
+# that size make it.
 _LOOSE = 1e-6
 # Rows and support vectors whose similarities are summed at a time.
 _ROWS = 10_000

@@ -231,8 +231,8 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
     for name, labels in (("y", y), ("pred", pred)):
         if _any_missing(labels[answered]):
             raise ValueError(
-                f"{name} holds NaN or None in rows that are answered: leave rows without a label out, and "
-                "name those without an answer in rejected."
+                f"{name} holds NaN or None in rows that are answered: leave rows without a label "
+                "out, and name those without an answer in rejected."
             )
     wrong = np.asarray(y != pred, dtype=bool) & answered
     return _Outcome(wrong, rejected, relative(row_weights(sample_weight, len(y))))

@@ -131,7 +131,7 @@ class ExactLeakySearch(ExactSearch):
             estimator._store_paths(data, problem.kernel, models, paths.method)
         if paths.method != "mm":
             if problem.kernel.name != "precomputed":
-                # The support vectors are nobody else's; they are all rows, but where slopes vanish.
+                # Support vectors are a copy already, of all rows unless some slopes vanish.
                 everything = len(estimator.support_) == len(data.rows)
                 data = replace(data, X=estimator.support_vectors_ if everything else data.X.copy())
             model._whole_path_ = WholePath.of(problem, data, alphas, self._most)

@@ -202,7 +202,7 @@ def judge(
     fits = _Fits(candidates, encode, labels, folds, flip, seed)
     results: dict[str, list[Judged]] = {kind: [] for kind in candidates}
     dropped: dict[str, str] = {}
-    # Who is late once may be in time on the rows of another fold, unless it is a race.
+    # In a race a candidate that is late once is out; otherwise it may be in time on another fold.
     stopped = dropped if dropping is not None else {}
     steps = progress("comparing", len(candidates) * len(folds), verbose)
     with steps as advance, limited_threads(1):

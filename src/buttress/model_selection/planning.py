@@ -20,11 +20,11 @@ from buttress.model_selection.cost_model import (
 # Rows up to which an exact search may be tried at all: its Gram matrix and the copies made for
 # the folds take about 30 bytes per pair of rows, hence 750 MB.
 MOST_EXACT_ROWS = 5000
-# A sample this small says which kinds are hopeless. It is worth its time where it takes no more
-# than this share of the time for the larger one: about one kind of four is dropped by it.
+# A sample this small says which kinds of model are hopeless. It is used where it takes no more than
+# this share of the larger one's time, because it drops about one kind of four.
 SMALLEST_SAMPLE = 400
 _FIRST_LOOK = 0.25
-# Rows beyond which a comparison changes no more which kind is best.
+# With more rows than this a comparison no longer changes which kind is best.
 _LAST_SAMPLE = 2000
 # Every fold is tuned anew when that takes no longer than this, unless a budget was given.
 _QUICK = 6.0

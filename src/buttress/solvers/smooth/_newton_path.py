@@ -17,7 +17,12 @@ import numpy as np
 
 from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, compiled, inner
-from buttress.solvers.smooth._safe_share import BISECTIONS, narrowed
+from buttress.solvers.smooth._safe_share import (
+    BISECTIONS,
+    UNGUARDED_CHANGE,
+    UNGUARDED_STEPS,
+    narrowed,
+)
 from buttress.solvers.smooth._space import (
     Point,
     Problem,
@@ -32,9 +37,6 @@ from buttress.solvers.smooth._space import (
 )
 from buttress.solvers.smooth.margins import balancing_shift, imbalance, set_slopes
 
-# Below this change of the slopes the first few Newton steps need no safeguard.
-_CLOSE = 1e-3
-_TRUSTED_STEPS = 4
 # For signs the next step may be the last after one that left no more than this share of itself.
 _SETTLING = 0.5
 
@@ -181,7 +183,7 @@ def _solve_one(
         set_slopes(loss, trial.u, trial.t, trial.kappa)
         change, bent, start, end = _compare(omega, space.curvature, point, trial)
         error = bent + rounding * change
-        if change > _CLOSE or steps > _TRUSTED_STEPS:
+        if change > UNGUARDED_CHANGE or steps > UNGUARDED_STEPS:
             pull, growth = penalty_slopes(space, problem, point, trial)
             penalty = 2.0 * lam * pull, 2.0 * lam * growth
             slopes = start + penalty[0], end + penalty[0] + penalty[1]
@@ -189,7 +191,7 @@ def _solve_one(
             if share < 1.0 and steady:
                 steady = False  # the factor is too old
                 continue
-            if share == 0.0 and change > _CLOSE:
+            if share == 0.0 and change > UNGUARDED_CHANGE:
                 error = np.inf
                 if not guess:
                     break

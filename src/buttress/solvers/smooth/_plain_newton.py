@@ -14,11 +14,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from buttress._arrays import Array
-from buttress.solvers.smooth._safe_share import BISECTIONS, narrowed
+from buttress.solvers.smooth._safe_share import (
+    BISECTIONS,
+    UNGUARDED_CHANGE,
+    UNGUARDED_STEPS,
+    narrowed,
+)
 
-# Below this change of the slopes the first few steps need no safeguard.
-_CLOSE = 1e-3
-_TRUSTED_STEPS = 4
 _SMALLEST_RIDGE = 1e-12
 
 
@@ -202,11 +204,11 @@ def solve_penalty(
         new_t, du = -np.asarray(loss.derivative(trial.u)), trial.u - point.u
         change = float(np.max(np.abs(new_t - t)))
         error = float(np.max(np.abs(new_t - t + kappa * du)))
-        if change > _CLOSE or steps > _TRUSTED_STEPS:
+        if change > UNGUARDED_CHANGE or steps > UNGUARDED_STEPS:
             pull, growth = (2.0 * lam * slope for slope in rows.penalty_slopes(point, trial))
             slopes = pull - (omega * t) @ du, pull + growth - (omega * new_t) @ du
             share = _safe_share(rows, loss, point, du, slopes, pull, growth)
-            if share == 0.0 and change > _CLOSE:
+            if share == 0.0 and change > UNGUARDED_CHANGE:
                 return point, np.inf, steps
             if 0.0 < share < 1.0:
                 trial, error = point.towards(trial, share), np.inf

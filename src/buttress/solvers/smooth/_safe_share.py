@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from numba.extending import register_jitable
 
+# The first few steps need no safeguard while the slopes change by less than this.
+UNGUARDED_CHANGE = 1e-3
+UNGUARDED_STEPS = 4
 # Halvings after which rounding hides that the objective falls.
 BISECTIONS = 60
 

@@ -27,7 +27,7 @@ from buttress.solvers.smooth.columns._sign_certificate import (
 
 _STEPS = 80
 # Share of the largest score within which scores are near enough when the steps have run out.
-_NEAR = 1e-3
+_ACCEPTED = 1e-3
 # Residual at which scores are as precise as they get.
 _PRECISE = 1e-12
 # Residual above which what is left to gain cannot be told from what steps promise.
@@ -189,7 +189,7 @@ def refine_columns(
         # A column that stands still far from its solution promises no decrease either.
         sane = lowest[live] <= _SANE
         settled[live] = sane & signs_only[live] & (held_out > bound[live] + rounding)
-        near[live] = sane & ~signs_only[live] & (bound[live] <= _NEAR * np.abs(f).max(axis=1))
+        near[live] = sane & ~signs_only[live] & (bound[live] <= _ACCEPTED * np.abs(f).max(axis=1))
         better = ((worst < least[live]) & (rounding == 0.0)) | settled[live]
         where = live[better]
         least[where] = worst[better]
