@@ -15,8 +15,8 @@ from buttress.kernels import Kernel
 # No warning for residuals up to this part of the largest score, and for gaps up to this part of the
 # objective: rounding of the stored numbers leaves as much.
 _ROUNDING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
-# From this tolerance on, asked for or all that the rows allow, the gap may be as large as residuals of
-# that size make it.
+# From this tolerance on, asked for or all that the rows allow, the gap may be as large as residuals
+# of that size make it.
 _LOOSE = 1e-6
 # Rows and support vectors whose similarities are summed at a time.
 _ROWS = 10_000
