@@ -247,7 +247,9 @@ def test_rows_are_counted_and_chosen_in_every_form(kind, rows):
     np.testing.assert_array_equal(dense.reshape(wanted.shape), wanted)
 
 
-@pytest.mark.parametrize("given", [3, np.array(3), LINE, iter([1])], ids=repr)
+@pytest.mark.parametrize(
+    "given", [3, np.array(3), LINE, iter([1])], ids=["number", "array", "estimator", "iterator"]
+)
 def test_what_has_no_rows_is_refused(given):
     with pytest.raises(TypeError, match="Expected sequence or array-like"):
         _frames.n_rows(given)

@@ -19,6 +19,7 @@ _PARTS = {
     "BandTracker": "abstain",
     "History": "history",
     "PageHinkley": "drift",
+    "RecentErrors": "recent_errors",
     "Rivalry": "drift",
     "Window": "history",
 }
