@@ -13,7 +13,7 @@ from buttress.cli import main
 
 pytest.importorskip("skops")
 
-from buttress import ChowRejector, DoubleRampClassifier, RampClassifier, save
+from buttress import ChowRejector, DoubleRampClassifier, PARampClassifier, RampClassifier, save
 from buttress.metrics import outcomes_by_group
 from buttress.report import Answered, card_sections, render_card
 from buttress.tables import TableClassifier
@@ -144,3 +144,16 @@ def test_a_cell_with_a_bar_stays_one_cell():
     text = render_card(model, [CardSection("T", "", ("a|b", "c"), [["1|2", "3"]])])
     assert "| a\\|b | c |" in text
     assert "| 1\\|2 | 3 |" in text
+
+
+@pytest.mark.parametrize(
+    ("band", "words"), [({}, "It always answers."), ({"d": 0.2}, "It can refuse:")]
+)
+def test_a_learner_of_streams_refuses_only_with_a_band(rows, tmp_path, capsys, band, words):
+    table, y = rows
+    X = np.column_stack([table["a"], table["b"]])
+    model = PARampClassifier(**band).fit(X, y)
+    assert words in render_card(model, card_sections(model))
+    save(model, tmp_path / "model.skops")
+    assert main(["inspect", str(tmp_path / "model.skops"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["abstains"] is bool(band)

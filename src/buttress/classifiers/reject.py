@@ -323,6 +323,15 @@ def held_out_rows(
     return np.sort(train), np.sort(out)
 
 
+def may_refuse(model: Any) -> bool:
+    """Whether a fitted classifier has a rule for giving no answer, and one that is asked for.
+
+    A learner of a stream has the interface of refusing without `d`, `target_coverage` and
+    `target_risk` too, and then answers every row.
+    """
+    return hasattr(model, "reject") and getattr(model, "_band", True) is not None
+
+
 def labels_or_refusals(
     labels: NDArray[Any], rejected: BoolArray, reject_label: Any, classes: NDArray[Any]
 ) -> NDArray[Any]:

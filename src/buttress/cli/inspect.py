@@ -52,6 +52,7 @@ def inspect(
 
 def describe_model(model: Any) -> dict[str, Any]:
     """What a fitted model is made of, as plain values."""
+    from buttress.classifiers.reject import may_refuse
     from buttress.tables import TableClassifier
 
     facts: dict[str, Any] = {}
@@ -68,7 +69,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     support = getattr(last, "support_", None)
     if support is not None:
         facts["support vectors"] = len(support)
-    facts["abstains"] = hasattr(last, "reject")
+    facts["abstains"] = may_refuse(last)
     for name in _ATTRIBUTES:
         value = getattr(last, name, getattr(model, name, None))
         if value is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from buttress.classifiers.reject import may_refuse
 from buttress.metrics import accepted_accuracy, outcomes_by_group, rejection_rate
 from buttress.report.environment import versions
 from buttress.report.sections import CardSection
@@ -145,7 +146,7 @@ def _description(outer: Any, inner: Any) -> str:
     classes = [str(label) for label in getattr(outer, "classes_", ())]
     abstains = (
         "It can refuse: `predict_or_reject` withholds an answer where one would cost too much."
-        if hasattr(inner, "reject")
+        if may_refuse(inner)
         else "It always answers."
     )
     return f"`{type(inner).__name__}`: {says} Classes: {', '.join(classes)}. {abstains}"
