@@ -67,6 +67,9 @@ def test_a_model_of_sparse_rows_survives_the_round_trip(tmp_path, as_sparse):
         buttress.UncertaintySetClassifier(loss="hull"),
         buttress.UncertaintySetClassifier(loss="reduced_hull"),
         buttress.DoubleRampClassifierCV(Cs=[1.0], gammas=None, cv=2, scoring=reject_scorer(0.2)),
+        buttress.PARampClassifier(d=0.2, drift="page-hinkley"),
+        buttress.KernelPegasos(target_coverage=0.8),
+        buttress.Norma(target_risk=0.2, budget=10),
     ],
     ids=repr,
 )

@@ -156,4 +156,4 @@ def test_a_learner_of_streams_refuses_only_with_a_band(rows, tmp_path, capsys, b
     assert words in render_card(model, card_sections(model))
     save(model, tmp_path / "model.skops")
     assert main(["inspect", str(tmp_path / "model.skops"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["abstains"] is bool(band)
+    assert json.loads(capsys.readouterr().out)["model"]["abstains"] is bool(band)
