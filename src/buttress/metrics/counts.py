@@ -234,7 +234,8 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
                 f"{name} holds NaN or None in rows that are answered: leave rows without a label "
                 "out, and name those without an answer in rejected."
             )
-    wrong = np.asarray(y != pred, dtype=bool) & answered
+    wrong = np.zeros(len(y), dtype=bool)
+    wrong[answered] = np.asarray(y[answered] != pred[answered], dtype=bool)
     return _Outcome(wrong, rejected, relative(row_weights(sample_weight, len(y))))
 
 
@@ -255,7 +256,7 @@ def _any_missing(labels: NDArray[Any]) -> bool:
     """Whether a label is NaN, None or pandas' NA, which would count as an error."""
     if labels.dtype.kind != "O":
         return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
-    # the first two know no truth of a comparison, the others equal nothing, themselves included
+    # NA compares to no truth value, None equals itself, and NaN nothing
     gone = (each is None or type(each).__name__ == "NAType" or each != each for each in labels)
     return any(gone)
 
