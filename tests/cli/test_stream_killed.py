@@ -19,9 +19,9 @@ from buttress.cli import main
 
 from .conftest import rows_of
 
-# Kills a run over and over, at moments drawn from a seed, and resumes it until it ends by itself.
-# Forked from a process that has imported and compiled everything, so that the moments fall into
-# the work and not into the start.
+# Kills a run over and over, when it has written a number of bytes drawn from a seed (time would
+# depend on the machine) or a moment later, and resumes it until it ends by itself. Forked from a
+# process that has imported and compiled everything, so that the moments fall into the work.
 KILLER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
@@ -30,13 +30,11 @@ from buttress.cli import main
 
 folder, words, seed = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 out, rejects, state = (folder / name for name in ("out", "rejects", "state"))
-for name in ("first", "whole"):  # the first one compiles
-    (folder / name).mkdir()
-    begun = time.perf_counter()
-    assert main([word.replace(f"{folder}/", f"{folder}/{name}/") for word in words]) == 0
-    length = time.perf_counter() - begun
+(folder / "whole").mkdir()
+assert main([word.replace(f"{folder}/", f"{folder}/whole/") for word in words]) == 0
+length = (folder / "whole" / "out").stat().st_size
 draw = random.Random(seed)
-seen = {"kills": 0, "longer": 0, "no checkpoint": 0}
+seen = {"kills": 0, "longer": 0, "checkpoint": 0}
 
 def resume():
     child = os.fork()
@@ -46,6 +44,17 @@ def resume():
 
 def ended(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def kill(child):
+    enough = sizes()[0] + draw.uniform(0, 0.3 * length)
+    # left as a zombie, so that its number stays its own
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if out.exists() and out.stat().st_size >= enough:
+            time.sleep(draw.uniform(0, 0.01))
+            break
+        time.sleep(0.0005)
+    os.kill(child, signal.SIGKILL)
+    return ended(child)
 
 def contents():
     # without a file that was not whole when its process was killed: the next one clears it away
@@ -75,22 +84,21 @@ def disturb():
             path.write_bytes(right)
 
 while seen["kills"] < 20:
-    child = resume()
-    time.sleep(draw.uniform(0, length * draw.choice((0.1, 0.3))))
-    os.kill(child, signal.SIGKILL)
-    if ended(child) == 0:  # was faster: once more
+    code = kill(resume())
+    assert code in (0, -signal.SIGKILL)
+    if code == 0:  # was faster: once more
         for path in (out, rejects, state):
             path.unlink()
         continue
     seen["kills"] += 1
-    seen["no checkpoint"] += not state.exists()
+    seen["checkpoint"] += state.exists()
     disturb()
 assert ended(resume()) == 0
 print(json.dumps(seen))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="forks")
 @pytest.mark.parametrize(("kind", "seed"), [("csv", 0), ("jsonl", 1)])
 def test_killed_at_any_moment_it_makes_the_same_files(tmp_path, kind, seed):
     lines = rows_of(3000, kind)
@@ -109,7 +117,9 @@ def test_killed_at_any_moment_it_makes_the_same_files(tmp_path, kind, seed):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["longer"], "no moment was between two checkpoints"
+    seen = json.loads(done.stdout)
+    assert seen["longer"], "no moment was between two checkpoints"
+    assert 0 < seen["checkpoint"] <= seen["kills"], "no moment was behind a checkpoint"
     for name in files.values():
         assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
