@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from buttress._arrays import Array, IntArray
+from buttress.solvers.numerics.systems import one_plus_scaled
 
 
 class GramSpace:
@@ -85,11 +86,9 @@ class GramSystem:
         n = len(space.K)
         root = np.sqrt(np.bincount(space.row, weights=inverse, minlength=n))
         made = cls(space, inverse, at, root)
-        matrix = np.multiply(space.K, root, out=space.room)
-        matrix *= root[:, None]
-        matrix[np.diag_indices(n)] += 1.0
+        one_plus_scaled(space.K, np.arange(n), root, space.room)
         # the lower triangle by rows is LAPACK's upper triangle by columns
-        made.factor, info = linalg.lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        made.factor, info = linalg.lapack.dpotrf(space.room.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
         k = space.n_groups

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress._compile import compiled
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
+from buttress.solvers.numerics.systems import one_plus_scaled
 
 # Curvatures below this part of the largest do not change a Newton step.
 _NO_CURVATURE = 1e-15
@@ -98,7 +99,7 @@ class KernelFactor:
         self.scale = 1.0 / (2.0 * mu * rows.total)
         self.root = np.sqrt(curvature[self.q])
         B = np.empty((len(self.q), len(self.q)))
-        fill_scaled(K, self.q, self.root, self.scale, len(self.q) == len(curvature), B)
+        one_plus_scaled(K, self.q, self.root * np.sqrt(self.scale), B)
         try:
             self.cholesky = _cholesky(B)
         except np.linalg.LinAlgError:
@@ -223,21 +224,6 @@ def solve_cholesky(factor: Array, rights: Array) -> Array:
     solved = np.array(rights, dtype=np.float64, order="C")
     cholesky_solve(factor, solved)
     return solved
-
-
-@compiled()
-def fill_scaled(K: Array, rows: Any, root: Array, scale: float, whole: bool, out: Array) -> None:
-    """Lower triangle of ``I + scale * diag(root) K[rows, rows] diag(root)``."""
-    for i in range(len(rows)):
-        a = scale * root[i]
-        if whole:
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[i, j]
-        else:
-            k = rows[i]
-            for j in range(i + 1):
-                out[i, j] = a * root[j] * K[k, rows[j]]
-        out[i, i] += 1.0
 
 
 @compiled()

@@ -1,8 +1,9 @@
 """Newton's method at few penalties, in NumPy: nothing to compile, and any loss that takes arrays.
 
 The method is that of `_newton_path` without what pays along a path only: no prediction, no factor
-that serves twice, no single precision. A fit at one penalty takes a few milliseconds with it and
-many seconds to compile the other; losses that cannot be compiled have no other.
+that serves twice. A fit at one penalty takes a few milliseconds with it and many seconds to
+compile the other; losses that cannot be compiled have no other. Steps far from the solution are
+rough: their factor is in single precision where rounding leaves it a good one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 from buttress._arrays import Array
+from buttress.solvers.numerics.systems import one_plus_scaled
 from buttress.solvers.smooth._safe_share import (
     BISECTIONS,
     UNGUARDED_CHANGE,
@@ -21,7 +23,15 @@ from buttress.solvers.smooth._safe_share import (
     narrowed,
 )
 
-_SMALLEST_RIDGE = 1e-12
+# In units of rounding.
+_SMALLEST_RIDGE = 4096.0
+# Errors of the slopes from which on steps are exact.
+_ROUGH = 0.05
+# The rows from which on single precision pays, what it may change of a system with no eigenvalue
+# below one, and the numbers that it holds with room to spare.
+_SINGLE_ROWS = 200
+_SINGLE_ROUNDING = 0.1
+_SINGLE_LARGEST = 1e30
 
 
 class Rows(Protocol):
@@ -38,9 +48,18 @@ class Rows(Protocol):
         ...
 
     def step(
-        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+        self,
+        point: PlainPoint,
+        t: Array,
+        kappa: Array,
+        lam: float,
+        fit_intercept: bool,
+        rough: bool,
     ) -> PlainPoint:
-        """The minimum of the quadratic model with slopes `t` and curvatures `kappa`."""
+        """The minimum of the quadratic model with slopes `t` and curvatures `kappa`.
+
+        About the minimum where `rough`.
+        """
         ...
 
     def penalty_slopes(self, point: PlainPoint, step: PlainPoint) -> tuple[float, float]:
@@ -77,22 +96,30 @@ class KernelRows:
         return np.asarray(self.y * (self.K @ x + b))
 
     def step(
-        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+        self,
+        point: PlainPoint,
+        t: Array,
+        kappa: Array,
+        lam: float,
+        fit_intercept: bool,
+        rough: bool,
     ) -> PlainPoint:
         # Rows whose loss is straight keep the coefficients of their slopes; the curved ones
         # solve a system with the matrix I + D K D.
-        curved = np.flatnonzero(kappa > 0)
+        curved, straight = np.flatnonzero(kappa > 0), np.flatnonzero(kappa <= 0)
         x, b = self.omega * self.y * t / (2.0 * lam), point.b
         if len(curved) == 0:
             return PlainPoint(x, b, self.margins(x, b))
         x[curved] = 0.0
         d = np.sqrt(self.omega[curved] * kappa[curved] / (2.0 * lam))
-        system = self.K[curved[:, None], curved]
-        system *= d * d[:, None]
-        system[np.diag_indices(len(d))] += 1.0
         target = self.y[curved] * (t[curved] / kappa[curved] + point.u[curved])
-        target -= self.K[curved] @ x
-        right = _solve(system, np.stack([d * target, d]))
+        target -= (x[straight] @ self.K[straight])[curved]
+        right = np.stack([d * target, d])
+        largest = float(d * d @ self.K.diagonal()[curved])  # no eigenvalue of D K D is larger
+        single = rough and _single_serves(right, largest)
+        system = np.empty((len(d), len(d)), dtype=np.float32 if single else np.float64)
+        one_plus_scaled(self.K, curved, d, system)
+        right = _solve(system, right)
         if fit_intercept:
             b = float((d @ right[0] + x.sum()) / (d @ right[1]))
             right[0] -= b * right[1]
@@ -117,7 +144,13 @@ class FeatureRows:
         return np.asarray(self.y * (self.F @ x + b))
 
     def step(
-        self, point: PlainPoint, t: Array, kappa: Array, lam: float, fit_intercept: bool
+        self,
+        point: PlainPoint,
+        t: Array,
+        kappa: Array,
+        lam: float,
+        fit_intercept: bool,
+        rough: bool,
     ) -> PlainPoint:
         F, p = self.F, self.F.shape[1]
         size = p + 1 if fit_intercept else p
@@ -145,16 +178,28 @@ class FeatureRows:
         return float(point.x @ moved), float(moved @ moved)
 
 
-def _solve(matrix: Array, right: Array) -> Array:
-    """Solutions (one a row) of a system with unit diagonal at least; ridged where rounding asks."""
+def _single_serves(right: Array, largest: float) -> bool:
+    """Whether single precision is enough for a rough step, by the system's largest eigenvalue."""
+    rounding = largest * float(np.finfo(np.float32).eps)
+    fits = right.shape[1] >= _SINGLE_ROWS and float(np.abs(right).max()) < _SINGLE_LARGEST
+    return fits and rounding < _SINGLE_ROUNDING
+
+
+def _solve(matrix: Any, right: Array) -> Array:
+    """Solutions (one a row) of a system with unit diagonal at least; ridged where rounding asks.
+
+    Of the matrix its lower triangle is read.
+    """
+    factorise, solve = get_lapack_funcs(("potrf", "potrs"), (matrix,))
+    right = right.astype(matrix.dtype, copy=False)
     ridge = 0.0
     while True:
         # LAPACK reads Fortran order: the transposed matrix, which is the same, needs no copy.
-        factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0)
+        factor, info = factorise(matrix.T, lower=0, clean=0)
         if info == 0:
-            solution, _ = lapack.dpotrs(factor, right.T, lower=0)
-            return np.ascontiguousarray(solution.T)
-        more = max(10.0 * ridge, _SMALLEST_RIDGE)
+            solution, _ = solve(factor, right.T, lower=0)
+            return np.ascontiguousarray(solution.T, dtype=np.float64)
+        more = max(10.0 * ridge, _SMALLEST_RIDGE * float(np.finfo(matrix.dtype).eps))
         matrix[np.diag_indices(len(matrix))] += more - ridge
         ridge = more
 
@@ -188,19 +233,22 @@ def solve_penalty(
     fit_intercept: bool,
     tol: float,
     max_iter: int,
+    near: bool = False,
 ) -> tuple[PlainPoint, float, int]:
     """Solve one problem at one penalty from `point`: the solution, its residual, and the steps.
 
-    The residual is the largest error of a row's slope against its coefficient.
+    The residual is the largest error of a row's slope against its coefficient. No step is rough
+    from a point that is `near` the solution.
     """
-    omega = rows.omega
+    omega, error = rows.omega, 0.0 if near else np.inf
     t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
     for steps in range(1, max_iter + 1):
         if fit_intercept and not kappa.any() and abs((omega * rows.y) @ t) > 1e-13:
             # No curvature to tell how far the intercept must go.
             point = balanced(rows, loss, point)
             t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
-        trial = rows.step(point, t, kappa, lam, fit_intercept)
+        rough = error > _ROUGH
+        trial = rows.step(point, t, kappa, lam, fit_intercept, rough)
         new_t, du = -np.asarray(loss.derivative(trial.u)), trial.u - point.u
         change = float(np.max(np.abs(new_t - t)))
         error = float(np.max(np.abs(new_t - t + kappa * du)))
@@ -214,7 +262,7 @@ def solve_penalty(
                 trial, error = point.towards(trial, share), np.inf
                 new_t = -np.asarray(loss.derivative(trial.u))
         point, t = trial, new_t
-        if error <= tol:
+        if error <= tol and (not rough or tol >= _ROUGH):
             break
         kappa = np.asarray(loss.curvature(point.u))
     return point, error, steps

@@ -228,7 +228,14 @@ def _plainly(task: NewtonTask) -> Room:
             point, residual, steps = PlainPoint(x, b, rows.margins(x, b)), 0.0, 1
         else:
             point, residual, steps = solve_penalty(
-                rows, loss, lam, point, task.fit_intercept, tols[index], task.max_iter
+                rows,
+                loss,
+                lam,
+                point,
+                task.fit_intercept,
+                tols[index],
+                task.max_iter,
+                near=task.start is not None,
             )
             low = high = point.b
         solutions.coefs[index], solutions.intercepts[index] = point.x, point.b

@@ -40,8 +40,8 @@ _NEWTON_ROWS = 260
 NEWTON_FEATURES = 200
 # Problems times penalties that are few: whether columns pay is a question of rows and penalties.
 _FEW_COLUMNS = 20
-# Problems times Newton steps times n³ from which on they do, half a second of Newton's method.
-# One problem of 2000 rows takes as long either way at 1e-1, and an eighth of the time at 1e-5; but
+# Problems times Newton steps times n³ from which on they do, a fifth of a second of Newton's.
+# One problem of 2000 rows takes them twice as long at 1e-1, and a third of the time at 1e-5; but
 # the first use of columns takes five seconds for compiling them.
 _MUCH_WORK = 8e10
 # Largest step from one penalty to the next on the way to a few: as between those of a path that are
