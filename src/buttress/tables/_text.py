@@ -14,6 +14,7 @@ from typing import IO, Any
 from buttress.tables._columns import Kinds
 from buttress.tables.grammar import (
     Malformed,
+    csv_reason,
     csv_rows,
     delimiter_of,
     field_label,
@@ -109,7 +110,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise TableError(f"{path}: the compressed file is damaged") from None
     except csv.Error as error:
-        raise TableError(f"{path}: not a CSV file: {error}") from None
+        raise TableError(f"{path}: not a CSV file: {csv_reason(error)}") from None
 
 
 def lines_without_nul(path: Path, file: IO[str]) -> Iterator[str]:
@@ -127,7 +128,7 @@ def _csv_block(
 ) -> tuple[list[list[str]], list[int]]:
     rows: list[list[str]] = []
     lines: list[int] = []
-    for row in reader:
+    for row in _csv_records(path, reader):
         if not row or (width > 1 and _is_blank_line(row)):
             continue
         if len(row) != width:
@@ -139,6 +140,19 @@ def _csv_block(
         if len(rows) == block_rows:
             break
     return rows, lines
+
+
+def _csv_records(path: Path, reader: Any) -> Iterator[list[str]]:
+    """The rows of a reader; where one is none, the error names the line it began in."""
+    while True:
+        first = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise TableError(f"{path}, line {first}: not a CSV file: {csv_reason(error)}") from None
+        if row is None:
+            return
+        yield row
 
 
 def _is_blank_line(row: list[str]) -> bool:

@@ -216,6 +216,20 @@ def csv_text(header: Sequence[Any], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
+def csv_reason(error: csv.Error) -> str:
+    """What is wrong with text that is no CSV.
+
+    Examples
+    --------
+    >>> csv_reason(csv.Error("unexpected end of data"))
+    'a quote is opened and not closed'
+    """
+    said = str(error)
+    if said == "unexpected end of data":
+        return "a quote is opened and not closed"
+    return f"{said} (is a quote not closed?)" if said.startswith("field larger") else said
+
+
 def csv_fields(line: str, delimiter: str) -> list[str]:
     """The fields of one line that is a whole row.
 
@@ -227,7 +241,7 @@ def csv_fields(line: str, delimiter: str) -> list[str]:
     try:
         rows = list(csv_rows([line], delimiter))
     except csv.Error as error:
-        raise Malformed(f"not CSV: {error}") from None
+        raise Malformed(f"not CSV: {csv_reason(error)} in this line") from None
     return rows[0] if rows else []
 
 

@@ -284,7 +284,10 @@ class RowParser:
         assert self.header_line is not None
         fields = csv_fields(text, self.delimiter)
         if len(fields) != len(self.header_line):
-            raise Malformed(f"{len(fields)} fields, expected {len(self.header_line)}")
+            odd = (
+                "; is it part of a row with a line break in quotes?" if text.count('"') % 2 else ""
+            )
+            raise Malformed(f"{len(fields)} fields, expected {len(self.header_line)}{odd}")
         return dict(zip(self.header_line, (cell.strip() for cell in fields), strict=True))
 
     def _value(self, name: str, cell: str | None) -> float | str | None:
