@@ -91,7 +91,9 @@ class LineReader:
         self._rest = b""
         self._took(raw)
         self.lines += 1
-        return raw.decode("utf-8", errors="surrogateescape").rstrip("\r\n")
+        text = raw.decode("utf-8", errors="surrogateescape").rstrip("\r\n")
+        # the byte order mark of some editors
+        return text.removeprefix("\ufeff") if self.lines == 1 else text
 
     def _took(self, raw: bytes) -> None:
         self.offset += len(raw)
@@ -231,7 +233,6 @@ class RowParser:
 
     def header(self, line: str) -> None:
         """Take the delimiter and the names of the CSV columns."""
-        line = line.removeprefix("\ufeff")  # the byte order mark of some editors
         if "\r" in line:
             raise Malformed("its lines end in CR alone, as on old machines: end them in LF")
         self.delimiter = delimiter_of(line, self.decimal)

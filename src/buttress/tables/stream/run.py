@@ -144,7 +144,7 @@ class StreamRun:
 
     def _header(self) -> None:
         header = self.reader.next()
-        while header is not None and not header.strip("\ufeff \t"):
+        while header is not None and not header.strip():
             header = self.reader.next()
         if header is None:
             raise ValueError(f"{self.reader.name} is empty: expected a CSV header")
