@@ -41,7 +41,7 @@ class StreamOptions(CommonOptions):
     ] = None
     kind: Annotated[
         Literal["csv", "jsonl"] | None,
-        typer.Option("--format", help="Of the input; else by the file's name."),
+        typer.Option("--format", help="Of the input; else by the file's name, or its first sign."),
     ] = None
     decimal: DecimalMark = "."
     model: Annotated[str, typer.Option(help=f"The learner: {', '.join(learner_names())}.")] = (

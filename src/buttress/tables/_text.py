@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from buttress._files import is_special
 from buttress.tables._columns import Kinds
 from buttress.tables.grammar import (
     Malformed,
@@ -26,6 +28,14 @@ from buttress.tables.grammar import (
 from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.table import Table, TableError
 
+# Suffixes that say what text is in a file.
+_KINDS = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+}
+# How JSON begins: with an object, or an array of them. A header of CSV may begin "[id],[name]".
+_JSON = re.compile(r"\{|\[\s*(\{|$)")
+
 
 def suffix_of(path: Path) -> str:
     """The suffix that says what a file is, without the one of its compression."""
@@ -33,6 +43,22 @@ def suffix_of(path: Path) -> str:
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
+
+
+def text_kind(path: Path) -> str:
+    """What text is in a file, "csv" or "jsonl": by its suffix, else by its first character.
+
+    What can be read only once, as a pipe, is not looked into: it holds JSON lines.
+    """
+    kind = _KINDS.get(suffix_of(path))
+    if kind is not None:
+        return kind
+    if is_special(path):
+        return "jsonl"
+    with opened(path, errors="surrogateescape") as file:
+        first = next((line.strip() for line in file if line.strip()), "")
+    # A file without a line yet is like a pipe.
+    return "jsonl" if not first or _JSON.match(first) else "csv"
 
 
 def csv_names(path: Path, decimal: str) -> list[str]:
@@ -96,14 +122,14 @@ def iter_jsonl(path: Path, block_rows: int, kinds: Kinds) -> Iterator[Table]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[str]]:
+def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
     """The text of a file; whatever is wrong with it ends as a `TableError`."""
     try:
         if path.suffix.lower() == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as unpacked:
+            with gzip.open(path, "rt", encoding="utf-8-sig", errors=errors, newline="") as unpacked:
                 yield unpacked
         else:
-            with open(path, encoding="utf-8-sig", newline="") as file:
+            with open(path, encoding="utf-8-sig", errors=errors, newline="") as file:
                 yield file
     except UnicodeDecodeError:
         raise TableError(f"{path}: {NOT_UTF8}") from None

@@ -11,7 +11,14 @@ import numpy as np
 from buttress._files import is_device
 from buttress._words import did_you_mean
 from buttress.tables._columns import Kinds
-from buttress.tables._text import csv_names, iter_csv, iter_jsonl, jsonl_names, suffix_of
+from buttress.tables._text import (
+    csv_names,
+    iter_csv,
+    iter_jsonl,
+    jsonl_names,
+    suffix_of,
+    text_kind,
+)
 from buttress.tables.libsvm import SUFFIXES as LIBSVM
 from buttress.tables.libsvm import iter_libsvm, libsvm_names
 from buttress.tables.other_files import other_kind
@@ -19,12 +26,9 @@ from buttress.tables.parquet import give_back, iter_parquet, parquet_names
 from buttress.tables.table import Table, TableError
 
 _PARQUET = (".parquet", ".pq")
-# What reads the names and the blocks of a file, by its suffix; all others are CSV.
-_FORMS = {
-    **dict.fromkeys(_PARQUET, (parquet_names, iter_parquet)),
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), (jsonl_names, iter_jsonl)),
-    **dict.fromkeys(LIBSVM, (libsvm_names, iter_libsvm)),
-}
+# What reads the blocks of a file, by its form, and its names where no decimal mark matters.
+_BLOCKS = {"csv": iter_csv, "jsonl": iter_jsonl, "parquet": iter_parquet, "libsvm": iter_libsvm}
+_NAMES = {"jsonl": jsonl_names, "parquet": parquet_names, "libsvm": libsvm_names}
 
 
 def read_table(
@@ -48,7 +52,8 @@ def read_table(
     path : path-like
         ``.parquet`` and ``.pq`` are read with pyarrow (extra ``data``), ``.jsonl``,
         ``.ndjson`` and ``.json`` as one JSON object per line, ``.svm``, ``.libsvm`` and
-        ``.svmlight`` as LIBSVM files (columns ``label``, ``x1``, ``x2``, ...), all else as CSV.
+        ``.svmlight`` as LIBSVM files (columns ``label``, ``x1``, ``x2``, ...), ``.csv``, ``.tsv``
+        and ``.txt`` as CSV; any other file as JSON lines when it begins with a brace, else as CSV.
     target : str, optional
         A column of labels, kept exactly as they are written: objects of int where the digits
         are the int's own, of str otherwise ("007", "1.0"), None where there is none.
@@ -150,8 +155,7 @@ def iter_table(
         tuple(keep),
         frozenset(skip),
     )
-    _, blocks_of = _FORMS.get(suffix_of(source), (None, iter_csv))
-    return blocks_of(source, block_rows, kinds)
+    return _BLOCKS[_form(source)](source, block_rows, kinds)
 
 
 def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[str]:
@@ -171,8 +175,16 @@ def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[st
     ['age', 'city']
     """
     source = _checked(path, decimal)
-    names_of, _ = _FORMS.get(suffix_of(source), (None, iter_csv))
-    return csv_names(source, decimal) if names_of is None else names_of(source)
+    form = _form(source)
+    return csv_names(source, decimal) if form == "csv" else _NAMES[form](source)
+
+
+def _form(source: Path) -> str:
+    """What is in a file: by its suffix, or by its first character where that says nothing."""
+    suffix = suffix_of(source)
+    if suffix in _PARQUET:
+        return "parquet"
+    return "libsvm" if suffix in LIBSVM else text_kind(source)
 
 
 def _checked(path: str | os.PathLike[str], decimal: str) -> Path:

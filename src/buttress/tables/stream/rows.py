@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buttress._words import did_you_mean
-from buttress.tables._text import suffix_of
+from buttress.tables._text import text_kind
 from buttress.tables.grammar import (
     Malformed,
     csv_fields,
@@ -313,7 +313,7 @@ class RowParser:
 
 
 def guess_kind(path: Path | None, given: str | None) -> str:
-    """ "csv" or "jsonl", from the option or the file's name; standard input is JSON lines."""
+    """ "csv" or "jsonl", from the option or the file; standard input is JSON lines."""
     if given is not None:
         return given
-    return "csv" if path is not None and suffix_of(path) in (".csv", ".tsv", ".txt") else "jsonl"
+    return "jsonl" if path is None else text_kind(path)
