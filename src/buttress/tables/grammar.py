@@ -1,7 +1,7 @@
 """One grammar of cells: what is missing, what is a number, what is a label.
 
 A cell is the text between two delimiters of a CSV line, or the value of a field of a JSON line:
-its string, the digits of its number as they stand there, "true" or "false", or nothing for
+its string, the digits of its number as they stand there, "True" or "False", or nothing for
 null. `buttress fit`, `predict` and `stream` read both through this module.
 """
 
@@ -277,7 +277,7 @@ def json_fields(line: str) -> dict[str, Any]:
     Examples
     --------
     >>> json_fields('{"id": "007", "x": 1.50, "done": true, "note": null}')
-    {'id': '007', 'x': '1.50', 'done': 'true', 'note': None}
+    {'id': '007', 'x': '1.50', 'done': 'True', 'note': None}
     """
     refuse_nul(line)
     if line.count("[") + line.count("{") > _DEEPEST and _depth(line) > _DEEPEST:
@@ -329,7 +329,7 @@ def _cell(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value)  # as in a CSV file that Python or pandas wrote, and in Parquet
     raise Malformed(f"the field {name!r} holds {type(value).__name__}, expected a number or text")
 
 
