@@ -151,7 +151,7 @@ def read_data(
     from buttress.tables import column_names, read_table
     from buttress.tables.encoder import refuse_missing
     from buttress.tables.grammar import class_labels
-    from buttress.tables.table import is_missing, listed, refuse_infinite
+    from buttress.tables.table import is_missing, listed, refuse_too_large
 
     present = column_names(existing_file(path), decimal=decimal)
     if target not in present and not did_you_mean(target, present):
@@ -166,7 +166,7 @@ def read_data(
     table = read_table(
         path, target=target, text=names(categorical), skip=names(ignore), decimal=decimal
     )
-    refuse_infinite(table, str(path))
+    refuse_too_large(table, str(path))
     n_read = len(table)
     _refuse_without_values(path, table.without(target))
     labels = table[target]

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,14 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array
 
+# Every spelling of NaN that float() takes: what is missing among numbers is so among texts.
+_NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
 # What stands for "no value". "None" is not in it: it is a common category.
-MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "#N/A"})
+MISSING = frozenset({"", "NA", "N/A", "n/a", "NULL", "null", "?", "#N/A", *_NAN})
+
+# Numbers that can be computed with: squares of their differences must stay finite, also after a
+# division by a small spread.
+LARGEST = 1e100
 
 _DELIMITERS = ",;\t|"
 _WHOLE = re.compile(r"-?[1-9][0-9]*|0")
@@ -45,8 +52,8 @@ def is_blank(cell: str | None) -> bool:
 
     Examples
     --------
-    >>> is_blank(" NA "), is_blank("None"), is_blank("0")
-    (True, False, False)
+    >>> is_blank(" NA "), is_blank("-NAN"), is_blank("None"), is_blank("0")
+    (True, True, False, False)
     """
     return cell is None or cell.strip() in MISSING
 

@@ -16,7 +16,7 @@ from buttress._words import did_you_mean
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.libsvm import is_libsvm, is_libsvm_column
 from buttress.tables.reading import column_names, iter_table
-from buttress.tables.table import Table, TableError, is_missing, lacking, refuse_infinite
+from buttress.tables.table import Table, TableError, is_missing, lacking, refuse_too_large
 
 # How an error of a model names a row: by its place in what it was given.
 _ROW = re.compile(r"\brow (\d+) ")
@@ -140,7 +140,7 @@ class FilePrediction:
         model = self.model
         truth = None if model.target is None else block.columns.get(model.target)
         features = block if truth is None else block.without(str(model.target))
-        refuse_infinite(features, str(self.path), first)
+        refuse_too_large(features, str(self.path), first)
         rows = np.arange(len(block))
         if self._encoder.missing == "drop-rows":
             rows = np.flatnonzero(features.complete())

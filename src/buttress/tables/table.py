@@ -13,6 +13,7 @@ from scipy import sparse
 from buttress._arrays import BoolArray
 from buttress._frames import columns_of
 from buttress._words import did_you_mean
+from buttress.tables.grammar import LARGEST
 
 
 class TableError(ValueError):
@@ -101,8 +102,8 @@ def is_missing(values: NDArray[Any]) -> BoolArray:
     return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
 
 
-def refuse_infinite(table: Table, where: str, first: int = 1) -> None:
-    """Raise when a number is infinite, naming its column and the row of the file.
+def refuse_too_large(table: Table, where: str, first: int = 1) -> None:
+    """Raise when a number is infinite or nearly, naming its column and the row of the file.
 
     Parameters
     ----------
@@ -113,9 +114,12 @@ def refuse_infinite(table: Table, where: str, first: int = 1) -> None:
         The number of the table's first row in it.
     """
     for name, values in table.columns.items():
-        if is_number(values) and (infinite := np.isinf(values)).any():
-            row = first + int(infinite.argmax())
-            raise TableError(f"{where}, row {row}: column {name!r} holds an infinite value")
+        if is_number(values) and (above := np.abs(values) > LARGEST).any():
+            row = int(above.argmax())
+            what = "holds an infinite value"
+            if np.isfinite(values[row]):
+                what = f"is too large to compute with: {values[row]:g}"
+            raise TableError(f"{where}, row {first + row}: column {name!r} {what}")
 
 
 def lacking(names: Sequence[str], what: str = " of the model") -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from buttress._words import did_you_mean
 from buttress.tables._text import text_kind
 from buttress.tables.grammar import (
+    LARGEST,
     Malformed,
     csv_fields,
     delimiter_of,
@@ -26,9 +27,6 @@ from buttress.tables.grammar import (
 )
 from buttress.tables.stream.outputs import StreamChanged
 from buttress.tables.table import listed
-
-# Squares of differences must stay finite, also after a division by a small spread.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -307,7 +305,7 @@ class RowParser:
             raise Malformed(f"the feature {name!r} is no number: {cell[:80]!r}{hint}") from None
         if not math.isfinite(number):
             raise Malformed(f"the feature {name!r} is not finite: {cell[:80]!r}")
-        if abs(number) > _LARGEST:
+        if abs(number) > LARGEST:
             raise Malformed(f"the feature {name!r} is too large to compute with: {cell[:80]!r}")
         return number
 
