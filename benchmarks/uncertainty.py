@@ -15,7 +15,7 @@ from _common import report, seconds
 from buttress import UncertaintySetClassifier, UncertaintySetClassifierCV
 from buttress.losses import EllipsoidError
 from buttress.solvers.sets.distance import solve_distance
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 
 RADIUS = 10.0
 # Clarabel's memory and time grow with n^3 and beyond; at 3000 it takes minutes.
@@ -52,7 +52,7 @@ def against_clarabel(sizes: list[int], conic_up_to: int) -> list[dict[str, objec
                 "steps": result.n_iter,
             }
             if n <= conic_up_to:
-                geometry = Geometry(K)
+                geometry = CentredGeometry(K)
                 geometry.features  # noqa: B018  the factorisation is not Clarabel's to pay
                 theirs, conic = seconds(
                     lambda: solve_distance(geometry, y, loss, RADIUS, method="conic")  # noqa: B023

@@ -2,8 +2,9 @@
 
     python docs/rooms.py docs/images/rooms.svg
 
-An arrow from A to B means that A imports B; arrows that follow from others are left out. The
-documentation runs this at every build.
+An arrow from A to B means that A imports B; arrows that follow from others are left out. No line
+passes behind a box: on the way down a long one has a gap of its own in every row. The documentation
+runs this at every build.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
+from itertools import combinations, pairwise
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "buttress"
@@ -18,6 +20,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "buttress"
 NESTED = {"solvers", "noise"}
 EMPTY = {"solvers"}
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 132, 46, 26, 44, 24
+# The width of a gap that lines pass through, and how often the rows are put in order.
+PASSAGE, SWEEPS = 6, 24
+
+# What stands in a row: a room, or the gap through which the lines to a room pass: (room, row).
+Spot = str | tuple[str, int]
 
 
 def room_of(module: str) -> str | None:
@@ -97,57 +104,116 @@ def purpose(room: str) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
 
 
+def ways(arrows: dict[str, set[str]], height: dict[str, int]) -> list[list[Spot]]:
+    """Every arrow as the spots that it goes through, from row to row downwards."""
+    return [
+        [room, *((target, row) for row in range(height[room] - 1, height[target], -1)), target]
+        for room, targets in sorted(arrows.items())
+        for target in sorted(targets)
+    ]
+
+
+def arranged(height: dict[str, int], lines: list[list[Spot]]) -> dict[Spot, float]:
+    """The middle of every spot, in an order of the rows with few crossings."""
+    rows: dict[int, list[Spot]] = defaultdict(list)
+    for spot in dict.fromkeys([*sorted(height), *(spot for line in lines for spot in line)]):
+        rows[spot[1] if isinstance(spot, tuple) else height[spot]].append(spot)
+    steps = sorted({step for line in lines for step in pairwise(line)}, key=str)
+    total = max(map(_width, rows.values()))
+    middle = _middles(rows, total)
+    best, fewest = middle, _crossings(steps, height, middle)
+    for sweep in range(SWEEPS):
+        # now towards what they import, now towards what imports them
+        down = sweep % 2 == 0
+        for row in sorted(rows, reverse=not down):
+            beside: dict[Spot, list[float]] = defaultdict(list)
+            for above, below in steps:
+                spot, neighbour = (above, below) if down else (below, above)
+                beside[spot].append(middle[neighbour])
+            rows[row].sort(key=lambda spot: _mean(beside[spot], middle[spot]))
+            middle = _middles(rows, total)
+        crossings = _crossings(steps, height, middle)
+        if crossings < fewest:
+            best, fewest = middle, crossings
+    return best
+
+
+def _width(row: list[Spot]) -> int:
+    return sum(PASSAGE if isinstance(spot, tuple) else WIDTH for spot in row) + (
+        GAP_X * (len(row) - 1)
+    )
+
+
+def _middles(rows: dict[int, list[Spot]], total: int) -> dict[Spot, float]:
+    middle: dict[Spot, float] = {}
+    for row in rows.values():
+        x = MARGIN + (total - _width(row)) / 2
+        for spot in row:
+            size = PASSAGE if isinstance(spot, tuple) else WIDTH
+            middle[spot] = x + size / 2
+            x += size + GAP_X
+    return middle
+
+
+def _crossings(
+    steps: list[tuple[Spot, Spot]], height: dict[str, int], middle: dict[Spot, float]
+) -> int:
+    """How many pairs of lines cross between two rows."""
+    ends = [
+        (below[1] if isinstance(below, tuple) else height[below], middle[above], middle[below])
+        for above, below in steps
+    ]
+    return sum(
+        row == other and (above - beside) * (below - under) < 0
+        for (row, above, below), (other, beside, under) in combinations(ends, 2)
+    )
+
+
 def draw(graph: dict[str, set[str]]) -> str:
     """The picture as SVG: one row of boxes a level, the ground floor at the bottom."""
     height = levels(graph)
-    rows: dict[int, list[str]] = defaultdict(list)
-    for room, level in sorted(height.items()):
-        rows[level].append(room)
-    widest = max(len(row) for row in rows.values())
-    total = widest * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
-    tall = len(rows) * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
-    place: dict[str, tuple[float, float]] = {}
-    for level, row in sorted(rows.items()):
-        # over the middle of what they import, so that arrows are short
-        row.sort(key=lambda room: _mean([place[t][0] for t in graph[room] if t in place], total))
-        left = (total - len(row) * (WIDTH + GAP_X) + GAP_X) / 2
-        for index, room in enumerate(row):
-            place[room] = (
-                left + index * (WIDTH + GAP_X),
-                tall - MARGIN - HEIGHT - level * (HEIGHT + GAP_Y),
-            )
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {tall}" '
+    lines = ways(without_shortcuts(graph), height)
+    middle = arranged(height, lines)
+    wide = max(middle[room] for room in height) + WIDTH / 2 + MARGIN
+    tall = (max(height.values()) + 1) * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
+
+    def top(spot: Spot) -> int:
+        row = spot[1] if isinstance(spot, tuple) else height[spot]
+        return tall - MARGIN - HEIGHT - row * (HEIGHT + GAP_Y)
+
+    picture = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {tall}" '
         f'font-family="sans-serif" role="img" aria-label="Packages and their imports">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#5b6b7a"/></marker></defs>',
-        f'<rect width="{total}" height="{tall}" rx="8" fill="#fff"/>',
+        f'<rect width="{wide:.0f}" height="{tall}" rx="8" fill="#fff"/>',
     ]
-    for room, targets in sorted(without_shortcuts(graph).items()):
-        for target in sorted(targets):
-            (x0, y0), (x1, y1) = place[room], place[target]
-            start, end = x0 + WIDTH / 2, x1 + WIDTH / 2
-            bend = (y0 + HEIGHT + y1) / 2
-            lines.append(
-                f'<path d="M{start:.0f} {y0 + HEIGHT:.0f}C{start:.0f} {bend:.0f} {end:.0f} '
-                f'{bend:.0f} {end:.0f} {y1 - 2:.0f}" fill="none" stroke="#5b6b7a" '
-                'stroke-opacity=".55" marker-end="url(#tip)"/>'
-            )
-    for room, (x, y) in sorted(place.items()):
+    for line in lines:
+        path = f"M{middle[line[0]]:.0f} {top(line[0])}"
+        for above, below in pairwise(line):
+            x0, x1, y0, y1 = middle[above], middle[below], top(above) + HEIGHT, top(below)
+            bend = (y0 + y1) / 2
+            path += f"V{y0}C{x0:.0f} {bend:.0f} {x1:.0f} {bend:.0f} {x1:.0f} {y1 - 2}"
+        picture.append(
+            f'<path d="{path}" fill="none" stroke="#5b6b7a" stroke-opacity=".55" '
+            'marker-end="url(#tip)"/>'
+        )
+    for room in sorted(height):
+        x, y = middle[room], top(room)
         inner = room.startswith("solvers.")
         fill, edge = ("#e8f1fb", "#2b6cb0") if inner else ("#f5f1e6", "#8a6d1d")
-        lines.append(
+        picture.append(
             f"<g><title>{room}: {_escaped(purpose(room))}</title>"
-            f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
-            f'fill="{fill}" stroke="{edge}"/><text x="{x + WIDTH / 2:.0f}" '
+            f'<rect x="{x - WIDTH / 2:.0f}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
+            f'fill="{fill}" stroke="{edge}"/><text x="{x:.0f}" '
             f'y="{y + HEIGHT / 2 + 5:.0f}" text-anchor="middle" font-size="14" '
             f'fill="#1a202c">{room}</text></g>'
         )
-    return "\n".join([*lines, "</svg>", ""])
+    return "\n".join([*picture, "</svg>", ""])
 
 
 def _mean(values: list[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise / 2
+    return sum(values) / len(values) if values else otherwise
 
 
 def _escaped(text: str) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- benchmarks/path_cv.py -->\n", "<!-- end -->"
 COST = "0-d-1 risk, 10 %, share of the best peer's"
-# What was aimed at, times scikit-learn, from the smallest to the largest set.
-AIMS = {"gaussian": (60, 12, 14, 8), "linear": (40, 40, 40, 40)}
+# Our goals, times scikit-learn, from the smallest to the largest set.
+GOALS = {"gaussian": (60, 12, 14, 8), "linear": (40, 40, 40, 40)}
 
 
 def table(name: str, root: Path = ROOT) -> list[dict[str, str]]:
@@ -31,18 +31,18 @@ def table(name: str, root: Path = ROOT) -> list[dict[str, str]]:
 
 
 def speed(rows: list[dict[str, str]]) -> str:
-    """README's table of the path against a grid, and which aims it meets."""
+    """README's table of the path against a grid, and which goals it meets."""
     lines = [
         "| rows × features | kernel | Buttress | scikit-learn | ratio |",
         "|---|---|---|---|---|",
     ]
-    missed, seen = [], dict.fromkeys(AIMS, 0)
+    missed, seen = [], dict.fromkeys(GOALS, 0)
     for row in rows:
         kernel, ratio = row["kernel"], float(row["ratio"])
         job = row["job"].replace("x", "×")
         ours, theirs = (f"{float(row[key]):.2g} s" for key in ("ours_s", "scikit_learn_s"))
         lines.append(f"| {job} | {kernel.capitalize()} | {ours} | {theirs} | {ratio:.3g}× |")
-        if ratio < AIMS[kernel][seen[kernel]]:
+        if ratio < GOALS[kernel][seen[kernel]]:
             missed.append(f"{job} ({kernel.capitalize()}, {ratio:.3g}×)")
         seen[kernel] += 1
     met = f"{len(rows) - len(missed)} of {len(rows)} jobs meet theirs"
@@ -51,7 +51,7 @@ def speed(rows: list[dict[str, str]]) -> str:
     )
     lines += [
         "",
-        "Our aims were 60, 12, 14 and 8× with the Gaussian kernel and 40× on linear problems:",
+        "Our goals are 60, 12, 14 and 8× with the Gaussian kernel and 40× on linear problems:",
         told,
     ]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
 """Classification when the labels cannot be trusted and a wrong answer costs more than no answer.
 
 Public names are loaded on first use, so that ``import buttress`` and ``buttress --help``
-cost nothing.
+cost nothing. Every package below has a page like this one, which says what lives there; a newcomer
+who adds a name that users need puts it into the list below. Others import the names below.
 """
 
 from __future__ import annotations

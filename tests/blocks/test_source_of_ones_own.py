@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,9 +31,12 @@ class ZarrBlocks(LocalBlocks):
 
     from_files = True
 
-    def __init__(self, path, target=None):
+    def __init__(self, path, target=None, columns=None):
         self.group = zarr.open_group(str(path), mode="r")
         self.target = target
+        names = list(self.group["X"].attrs["names"])
+        self.feature_names = names if columns is None else list(columns)
+        self.chosen = [names.index(name) for name in self.feature_names]
 
     @classmethod
     def opens(cls, X):
@@ -40,7 +44,7 @@ class ZarrBlocks(LocalBlocks):
 
     @classmethod
     def open(cls, X, y, weight, columns):
-        return cls(X, y)
+        return cls(X, y, columns)
 
     @property
     def n_rows(self):
@@ -48,7 +52,7 @@ class ZarrBlocks(LocalBlocks):
 
     @property
     def n_features(self):
-        return self.group["X"].shape[1]
+        return len(self.chosen)
 
     @property
     def dtype(self):
@@ -62,8 +66,8 @@ class ZarrBlocks(LocalBlocks):
         start = int(self.starts[index])
         rows = slice(start, start + self.group["X"].chunks[0])
         y = None if self.target is None else self.group[self.target][rows]
-        X = np.asarray(self.group["X"][rows], dtype=self.dtype)
-        return Block(X, y, None, start, f"chunk {index}")
+        X = np.asarray(self.group["X"][rows][:, self.chosen], dtype=self.dtype)
+        return Block(X, y, None, start, f"chunk {index}", self.feature_names)
 '''
 
 RNG = np.random.default_rng(0)
@@ -71,13 +75,20 @@ X = RNG.normal(size=(210, 3))
 Y = (X[:, 0] + 0.3 * RNG.normal(size=210) > 0).astype(int)
 
 
+def written(place: Path, rows: Any, names: list[str]) -> Path:
+    """A Zarr group of seven chunks."""
+    made = zarr.open_group(str(place), mode="w")
+    for name, values in (("X", rows), ("label", Y)):
+        chunks = (30, *values.shape[1:])
+        made.create_array(name, shape=values.shape, dtype=values.dtype, chunks=chunks)[:] = values
+    made["X"].attrs["names"] = names
+    return place
+
+
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Path]:
-    """A Zarr group of seven chunks, and the source's module imported."""
-    place = tmp_path / "rows.zarr"
-    made = zarr.open_group(str(place), mode="w")
-    for name, values, chunks in (("X", X, (30, 3)), ("label", Y, (30,))):
-        made.create_array(name, shape=values.shape, dtype=values.dtype, chunks=chunks)[:] = values
+    """A Zarr group, and the source's module imported."""
+    place = written(tmp_path / "rows.zarr", X, ["a", "b", "c"])
     file = tmp_path / "zarr_blocks.py"
     file.write_text(SOURCE)
     spec = importlib.util.spec_from_file_location("zarr_blocks", file)
@@ -115,6 +126,29 @@ def test_estimators_fit_and_answer_from_it(group: Path, name: str) -> None:
     arrays.fit(ArrayBlocks(X, Y, block_size=50), None)
     np.testing.assert_allclose(model.decision_function(group), arrays.decision_function(X))
     np.testing.assert_array_equal(model.predict(group), arrays.predict(X))
+
+
+def test_a_model_finds_its_features_by_name(group: Path) -> None:
+    model = buttress.LeakyHockeyStickClassifier(approximation="fourier", n_components=20)
+    model.fit(group, "label")
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    wider = np.column_stack([X[:, 2], Y, X[:, 0], X[:, 1]])
+    again = written(group.with_name("again.zarr"), wider, ["c", "label", "a", "b"])
+    np.testing.assert_allclose(model.decision_function(again), model.decision_function(group))
+
+
+def test_a_source_that_ignores_the_names_is_refused(group: Path) -> None:
+    class All(sys.modules["zarr_blocks"].ZarrBlocks):  # type: ignore[misc, name-defined]
+        @classmethod
+        def opens(cls, X: object) -> bool:
+            return super().opens(X)
+
+        @classmethod
+        def open(cls, X: object, y: object, weight: object, columns: object) -> BlockSource:
+            return cls(X, y)
+
+    with pytest.raises(ValueError, match=r"All has 3 features where 2 were named: .* c, a\."):
+        as_blocks(group, "label", columns=["c", "a"])
 
 
 def test_workers_of_a_cluster_read_it(group: Path) -> None:

@@ -67,6 +67,19 @@ def test_the_picture_has_every_package_and_no_circle():
     assert all(f">{room}</text>" in picture for room in graph)
 
 
+def test_no_line_of_the_picture_passes_behind_a_box():
+    rooms = load_script(ROOT / "docs" / "rooms.py")
+    graph = rooms.room_graph()
+    height = rooms.levels(graph)
+    lines = rooms.ways(rooms.without_shortcuts(graph), height)
+    middle = rooms.arranged(height, lines)
+    passages = {spot for line in lines for spot in line if isinstance(spot, tuple)}
+    assert passages
+    for passage in passages:
+        boxes = [middle[room] for room in graph if height[room] == passage[1]]
+        assert all(abs(middle[passage] - box) > rooms.WIDTH / 2 for box in boxes), passage
+
+
 def test_shortcuts_are_left_out():
     rooms = load_script(ROOT / "docs" / "rooms.py")
     graph = {"a": {"b", "c"}, "b": {"c"}, "c": set()}

@@ -11,7 +11,7 @@ from buttress import LeakyHockeyStickClassifier, load, save
 from buttress.cli import main
 from buttress.serve.errors import RequestError
 from buttress.serve.model import ServedModel
-from buttress.serve.rows import Rows
+from buttress.serve.rows import RequestRows
 from buttress.tables import TableClassifier
 
 pytest.importorskip("skops")
@@ -40,7 +40,7 @@ def test_the_service_encodes_as_the_model_does(model, table):
     served, fitted = ServedModel.load(model), load(model)
     names = ("note", "x", "when")
     values = [[table[name][i] for name in names] for i in range(10)]
-    found = served.columns.encode(Rows(names, values, "json"))
+    found = served.columns.encode(RequestRows(names, values, "json"))
     some = {name: table[name][:10] for name in ("x", "when", "note")}
     np.testing.assert_array_equal(found, fitted.encode(some))
     for row, reason in (
@@ -49,7 +49,7 @@ def test_the_service_encodes_as_the_model_does(model, table):
         ([["n"], 1.0, "2024-01-01"], "is text, not a list"),
     ):
         with pytest.raises(RequestError, match=reason):
-            served.columns.encode(Rows(names, [row], "json"))
+            served.columns.encode(RequestRows(names, [row], "json"))
 
 
 def test_explanations_know_dates_and_texts(model, table, serving):

@@ -11,7 +11,7 @@ import pytest
 import buttress
 from buttress.classifiers import explain_reject
 from buttress.serve.model import ServedModel
-from buttress.serve.rows import Rows
+from buttress.serve.rows import RequestRows
 from buttress.tables import read_table
 from buttress.tables.grammar import class_labels
 
@@ -48,7 +48,9 @@ def test_reasons_are_those_of_the_library(models, rows, serving, training):
     served = ServedModel.load(models / "impute.skops")
     table = read_table(training, target="y")
     X_train = served.encoded(table.without("remark", "y"))
-    X = served.columns.encode(Rows(tuple(given[0]), [list(r.values()) for r in given], "json"))
+    X = served.columns.encode(
+        RequestRows(tuple(given[0]), [list(r.values()) for r in given], "json")
+    )
     refused = [index for index, each in enumerate(told) if each["refused"]]
     assert refused
     assert all("reason" not in each for each in told if not each["refused"])
@@ -112,7 +114,7 @@ def test_the_page_says_why_and_shows_what_is_near(models, rows, serving, trainin
 
 def test_the_risk_of_a_refused_answer(models, rows):
     given = rows(60)
-    as_rows = Rows(tuple(given[0]), [list(r.values()) for r in given], "json")
+    as_rows = RequestRows(tuple(given[0]), [list(r.values()) for r in given], "json")
     served = ServedModel.load(models / "reject.skops")
     answers = served.answer(served.columns.encode(as_rows))
     low, high = served.band
@@ -134,7 +136,7 @@ def test_reasons_follow_a_new_model(models, rows, serving, training):
         service = client.service
         other = ServedModel.load(models / "impute.skops", refuse_below=10.0)
         X = other.columns.encode(
-            Rows(tuple(rows(1)[0]), [list(r.values()) for r in rows(2)], "json")
+            RequestRows(tuple(rows(1)[0]), [list(r.values()) for r in rows(2)], "json")
         )
         assert len(service.training.reasons(other, X)) == 2
 

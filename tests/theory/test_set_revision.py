@@ -5,7 +5,7 @@ import pytest
 
 from buttress.losses import EllipsoidError, Exponential, TruncatedQuadratic
 from buttress.solvers.sets.distance import solve_distance
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 from buttress.theory import (
     EllipsoidLevels,
     QuadraticWeights,
@@ -53,9 +53,11 @@ def test_example_4_rescales_to_a_plain_quadratic():
     p, n = QuadraticWeights(positive_definite(4, 0)), QuadraticWeights(positive_definite(6, 1))
     k = p.matrix.sum() + n.matrix.sum()
     factor = 100 / (4 * k)
-    revised = solve_distance(Geometry(features=X), y, revise_uncertainty_set(p, n, 4, 6), 0.5)
+    revised = solve_distance(
+        CentredGeometry(features=X), y, revise_uncertainty_set(p, n, 4, 6), 0.5
+    )
     plain = solve_distance(
-        Geometry(features=X), y, TruncatedQuadratic(b1=0.0, b2=0.25), factor * 0.5
+        CentredGeometry(features=X), y, TruncatedQuadratic(b1=0.0, b2=0.25), factor * 0.5
     )
     np.testing.assert_allclose(plain.weight_vector, factor * revised.weight_vector, atol=1e-9)
 

@@ -111,7 +111,11 @@ class BlockSource(ABC):
 
     @classmethod
     def open(cls, X: Any, y: Any, weight: Any, columns: Sequence[str] | None) -> BlockSource:
-        """The source of a user's `X`, with labels, weights and features as `as_blocks` has them."""
+        """The source of a user's `X`, with labels, weights and features as `as_blocks` has them.
+
+        Where `columns` are given the blocks have these features and no others, in this order: a
+        model asks so for the names it was fitted on (`feature_names`), whatever else `X` holds.
+        """
         raise AssertionError(f"{cls.__name__} opens nothing")
 
     @abstractmethod

@@ -18,7 +18,7 @@ _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 
 @dataclass(frozen=True)
-class _Group:
+class _RowGroup:
     path: Path
     index: int
     start: int
@@ -69,7 +69,7 @@ class ParquetBlocks(LocalBlocks):
         self.files = find_files(path)
         self.target, self.weight, self.n_threads = target, weight, n_threads
         self.feature_names = [] if columns is None else list(columns)
-        self._groups: list[_Group] = []
+        self._groups: list[_RowGroup] = []
         first_schema: Any = None
         start = 0
         for file in self.files:
@@ -85,7 +85,7 @@ class ParquetBlocks(LocalBlocks):
             self._check(file, schema, first_schema)
             for index, n_rows in enumerate(sizes):
                 if n_rows:
-                    self._groups.append(_Group(file, index, start, n_rows))
+                    self._groups.append(_RowGroup(file, index, start, n_rows))
                 start += n_rows
         self.n_rows, self.n_features = start, len(self.feature_names)
         if start == 0:
@@ -123,7 +123,7 @@ class ParquetBlocks(LocalBlocks):
             weight = np.asarray(table.column(self.weight).to_numpy(), dtype=np.float64)
         return Block(X.T, y, weight, group.start, group.where, self.feature_names)
 
-    def _labels(self, table: Any, group: _Group) -> NDArray[Any]:
+    def _labels(self, table: Any, group: _RowGroup) -> NDArray[Any]:
         column = table.column(self.target)
         if column.null_count:
             raise ValueError(
@@ -203,7 +203,7 @@ def _describe(file: Path) -> tuple[Any, list[int]]:
         raise ValueError(f"{file}: not a readable Parquet or Arrow file ({error}).") from error
 
 
-def _read_group(group: _Group, columns: list[str]) -> Any:
+def _read_group(group: _RowGroup, columns: list[str]) -> Any:
     import pyarrow as pa
 
     try:

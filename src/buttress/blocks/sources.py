@@ -49,7 +49,13 @@ def as_blocks(
     """
     opener = _opener(X)
     if opener is not None:
-        return opener.open(X, y, weight, columns)
+        opened = opener.open(X, y, weight, columns)
+        if columns is not None and opened.n_features != len(columns):
+            raise ValueError(
+                f"{opener.__name__} has {opened.n_features} features where {len(columns)} were "
+                f"named: its `open` must select the columns {', '.join(map(str, columns))}."
+            )
+        return opened
     if y is not None or weight is not None:
         raise ValueError("A source of blocks has its own labels and weights: pass y=None.")
     source: BlockSource = X

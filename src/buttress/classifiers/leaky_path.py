@@ -18,7 +18,7 @@ from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth.duality import certify, few_models, has_dual, kkt_residuals
-from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
+from buttress.solvers.smooth.geometry import ScaledGeometry, from_gram, from_rows
 from buttress.solvers.smooth.mm import majorise_minimise_path
 from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import Paths, polish, solve_problems
@@ -96,7 +96,7 @@ class LeakyProblem:
 
     data: TrainingSet
     kernel: Kernel
-    geometry: Geometry
+    geometry: ScaledGeometry
     loss: Any
     fit_intercept: bool
     tol: float
@@ -368,7 +368,7 @@ def make_problem(
 
 def make_geometry(
     kernel: Kernel, data: TrainingSet, fit_intercept: bool, most_features: int | None
-) -> Geometry:
+) -> ScaledGeometry:
     """The rows as the solvers take them; see `make_problem`."""
     X = data.X
     if kernel.name == "linear" and not (sparse.issparse(X) and X.shape[1] > X.shape[0]):

@@ -16,7 +16,7 @@ from buttress.classifiers.parameters import check_flag, check_number, check_opti
 from buttress.classifiers.set_machines import make_geometry
 from buttress.classifiers.training import TrainingSet
 from buttress.solvers.sets.bias import error_rate_bias
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 from buttress.solvers.sets.minimax import (
     MinimaxFunction,
     MinimaxResult,
@@ -217,13 +217,13 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
                 ConvergenceWarning,
             )
 
-    def _method(self, geometry: Geometry) -> str:
+    def _method(self, geometry: CentredGeometry) -> str:
         if self.margin:
             return "newton"
         by_moments = self.covariance_ridge == 0.0 or geometry.explicit
         return "diagonalisation" if by_moments else "root"
 
-    def _solve(self, geometry: Geometry, y: Array, data: TrainingSet) -> _Machine:
+    def _solve(self, geometry: CentredGeometry, y: Array, data: TrainingSet) -> _Machine:
         ridge = float(self.covariance_ridge)
         if self._method(geometry) != "root":
             return self._by_moments(geometry, y, data)
@@ -234,7 +234,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
             result, result.coef, None, intercept, result.means, result.deviations, geometry
         )
 
-    def _by_moments(self, geometry: Geometry, y: Array, data: TrainingSet) -> _Machine:
+    def _by_moments(self, geometry: CentredGeometry, y: Array, data: TrainingSet) -> _Machine:
         """Mean and covariance in coordinates: few features, no ridge, or a margin."""
         features, weight = geometry.features, data.weights
         positive, negative = (
@@ -265,7 +265,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         intercept: float,
         means: tuple[float, float],
         deviations: tuple[float, float],
-        geometry: Geometry,
+        geometry: CentredGeometry,
     ) -> _Machine:
         least = min(
             (means[0] + intercept) / deviations[0],
@@ -304,7 +304,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
 
     def _expansion(
         self,
-        geometry: Geometry,
+        geometry: CentredGeometry,
         result: MinimaxResult,
         positive: Moments,
         negative: Moments,

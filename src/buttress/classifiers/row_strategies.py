@@ -17,7 +17,7 @@ from buttress.blocks.base import BlockSource
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.kernels.approximate import FeatureMap
-from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers.blockwise.columns import Folds, ProblemColumns, RowLoss
 from buttress.solvers.blockwise.objective import Objective, make_objective
 from buttress.solvers.blockwise.scan import Summary
 
@@ -90,7 +90,7 @@ class ScaledKernel:
     reading: FeatureMap
 
     def objective(
-        self, fit: ScaledFit, rows: RowLoss, columns: Columns, linear: Any = None
+        self, fit: ScaledFit, rows: RowLoss, columns: ProblemColumns, linear: Any = None
     ) -> Objective:
         """The problems of some columns."""
         return make_objective(

@@ -23,7 +23,7 @@ from buttress.losses import (
 )
 from buttress.solvers.sets.bias import error_rate_bias
 from buttress.solvers.sets.distance import DistanceResult
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 
 LOSSES = (
     "ellipsoid",
@@ -69,19 +69,19 @@ def make_set_loss(loss: Any, h: float, omega: float, nu: float) -> Any:
     return TruncatedQuadratic() if loss == "truncated_quadratic" else Exponential()
 
 
-def make_geometry(kernel: Kernel, data: TrainingSet) -> Geometry:
+def make_geometry(kernel: Kernel, data: TrainingSet) -> CentredGeometry:
     """The training rows as points: features for a linear kernel with few of them, else a Gram
     matrix; in float64, because a norm decides."""
     X = data.X
     dense = not sparse.issparse(X)
     if kernel.name == "linear" and dense and X.shape[1] < X.shape[0]:
-        return Geometry(features=X)
+        return CentredGeometry(features=X)
     if kernel.name == "precomputed":
         return gram_geometry(kernel.gram(X))  # symmetric to the precision it comes in
     return gram_geometry(gram_matrix(kernel, X.astype(np.float64)))
 
 
-def gram_geometry(K: Array) -> Geometry:
+def gram_geometry(K: Array) -> CentredGeometry:
     """Points given by their Gram matrix, refused where products of its entries overflow."""
     largest = float(np.abs(np.diagonal(K)).max())
     if not np.isfinite(largest * largest):
@@ -89,7 +89,7 @@ def gram_geometry(K: Array) -> Geometry:
             f"similarities of rows with themselves are as large as {largest:.3g}: their products "
             "are beyond the range of floating point numbers. Scale the features."
         )
-    return Geometry(K)
+    return CentredGeometry(K)
 
 
 def choose_bias(result: DistanceResult, y: Array, w: Array, rule: str) -> float:

@@ -5,6 +5,8 @@ Every command lives in a module of its own, ``buttress.cli.<command>``, which ho
 is imported only when its command runs, so heavy imports may stand anywhere in it; the group
 itself imports Typer and nothing else.
 
+A newcomer adds a command as one file, with no line elsewhere. Others import nothing but `main`.
+
 A command reports a wrong option, file or column by raising `typer.BadParameter` (exit code 2)
 and a failure by raising `buttress.cli._console.CommandError`, `OSError` or `ValueError` (exit
 code 1). `main` turns each into one line on the standard error stream.

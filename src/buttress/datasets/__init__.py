@@ -2,7 +2,7 @@
 
 `registry` lists the named sets with their sources and checksums, `loading` finds or downloads
 them; generators with a known distribution give its posterior and Bayes error too. A newcomer adds
-a set as a record of the registry.
+a set as a record of the registry. Others import the names below, `loading` and `registry`.
 """
 
 from buttress.datasets._gaussians import (

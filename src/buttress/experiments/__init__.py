@@ -3,7 +3,7 @@
 A module ends in its `EXPERIMENT`: printed cells and tasks (`grid`, `tasks_over`), and its functions
 `_run`, which does one task, `_check`, statements that runs confirm or refute, and `_draw`. What is
 computed is kept, so that a run may be stopped; a report is judged anew without running. A newcomer
-adds a module and its name below.
+adds a module and its name below. Others import the names below, and `pages`, which writes reports.
 
 >>> from buttress.experiments import experiment_names
 >>> "lhs-table2" in experiment_names()

@@ -75,7 +75,7 @@ def _tuned_machines(
     """Both minimax machines: they differ by the bias alone, so one path of ridges serves both."""
     from buttress.classifiers import MinimaxProbabilityMachine
     from buttress.solvers.sets.bias import error_rate_bias
-    from buttress.solvers.sets.geometry import Geometry
+    from buttress.solvers.sets.geometry import CentredGeometry
     from buttress.solvers.sets.minimax import minimax_path
 
     X, y = data.X, data.y
@@ -84,7 +84,7 @@ def _tuned_machines(
     for i, width in enumerate(widths):
         K = np.asarray(make_kernel("rbf", gamma=float(width))(X, X))
         for train, test in folds:
-            geometry, weight = Geometry(K[np.ix_(train, train)]), np.ones(len(train))
+            geometry, weight = CentredGeometry(K[np.ix_(train, train)]), np.ones(len(train))
             path = minimax_path(
                 geometry, sign[train], weight, ridges, precision=_HELD_OUT_PRECISION
             )

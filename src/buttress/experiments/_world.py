@@ -29,22 +29,22 @@ class World:
         """The least misclassification rate."""
         return float(np.minimum(self.eta, 1 - self.eta).mean())
 
-    def sample(self, n: int, random: np.random.Generator) -> Rows:
+    def sample(self, n: int, random: np.random.Generator) -> SampledRows:
         """n independent rows, equal ones counted."""
         counts = random.multinomial(n, np.full(len(self.points), 1 / len(self.points)))
         positive = random.binomial(counts, self.eta)
         return self._rows(positive, counts - positive)
 
-    def population(self) -> Rows:
+    def population(self) -> SampledRows:
         """Every point with both labels, weighted by their probabilities."""
         return self._rows(self.eta / len(self.eta), (1 - self.eta) / len(self.eta))
 
-    def _rows(self, positive: NDArray[Any], negative: NDArray[Any]) -> Rows:
+    def _rows(self, positive: NDArray[Any], negative: NDArray[Any]) -> SampledRows:
         weight = np.concatenate([positive, negative]).astype(float)
         point = np.tile(np.arange(len(self.points)), 2)
         label = np.repeat([1, -1], len(self.points))
         kept = weight > 0
-        return Rows(point[kept], label[kept], weight[kept])
+        return SampledRows(point[kept], label[kept], weight[kept])
 
     def error(self, f: NDArray[Any]) -> float:
         """Misclassification rate of the sign of f, its values at the points; zero is class -1."""
@@ -55,12 +55,12 @@ class World:
         value = loss.value
         return float((self.eta * value(f) + (1 - self.eta) * value(-f)).mean())
 
-    def fitted(self, model: Any, rows: Rows) -> tuple[Any, NDArray[Any]]:
+    def fitted(self, model: Any, rows: SampledRows) -> tuple[Any, NDArray[Any]]:
         """A model with a precomputed kernel, fitted to rows, and its values at the points."""
         model.fit(self.K[np.ix_(rows.point, rows.point)], rows.label, sample_weight=rows.weight)
         return model, np.asarray(model.decision_function(self.K[:, rows.point]), dtype=float)
 
-    def fitted_linear(self, model: Any, rows: Rows) -> tuple[Any, NDArray[Any]]:
+    def fitted_linear(self, model: Any, rows: SampledRows) -> tuple[Any, NDArray[Any]]:
         """A linear model on the kernel's features, which is the same machine."""
         values, vectors = np.linalg.eigh(self.K)
         kept = values > 1e-12 * values[-1]
@@ -70,7 +70,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SampledRows:
     """Points by their number, labels and how often each was seen."""
 
     point: NDArray[Any]

@@ -2,7 +2,7 @@
 
 One file per picture: a class that holds the numbers, a class method that computes them
 (``from_...``) and `plot`, which draws into given axes or a new figure. A newcomer adds a file and
-its line below.
+its line below. Others import the names below.
 """
 
 from buttress._lazy import attach

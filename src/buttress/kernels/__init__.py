@@ -2,7 +2,8 @@
 
 `gram` knows the kernels by name, `width` what ``gamma`` means; `approximate` has the feature maps
 (Nyström, random Fourier) and `landmarks` the rows they rest on. `exponential` is the compiled
-exponential. A newcomer adds a feature map as a `FeatureMap` in `approximate`.
+exponential. A newcomer adds a feature map as a `FeatureMap` in `approximate`. Others import the
+names below and these five modules.
 """
 
 from buttress.kernels.gram import (

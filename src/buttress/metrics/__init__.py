@@ -4,8 +4,9 @@ Every row ends in one of three ways: answered rightly (cost 0), answered wrongly
 not answered (cost `d`). The 0-d-1 risk is the mean of these costs, `cost_risk` that of any other
 costs; the rejection rate and the accuracy on the accepted rows say where it comes from; the
 risk-coverage curve shows every trade-off that a score of confidence allows, and areas under it
-judge the score. Intervals and paired tests say what is chance. A newcomer adds a metric in one file
-and its line below.
+judge the score. Intervals and paired tests say what is chance. A newcomer adds a metric in one
+file; a line below exports it. Others import the names below, `cost_risk`, and of `scorer` how a
+classifier's answers and confidences are read.
 """
 
 from buttress.metrics.bootstrap import PairedDifference, bootstrap_estimate, paired_difference

@@ -2,9 +2,10 @@
 
 `_search` is the one search of all kernel machines: a searching estimator is a small file that says
 what is tried (`ramp` is the one to read first), rows in memory go through `_exact`, mapped rows
-through `_mapped`. `judging` compares models, `racing` and `planning` keep within a time,
-`measures` says what is best. A newcomer adds a search in one file, or a candidate of ``fit`` in
-`candidates`. Others import the names below and the modules without an underscore.
+through `_mapped`. `judging` compares models, `racing` and `planning` keep within a time, `measures`
+says what is best. A newcomer adds a search in one file, or a candidate of ``fit`` in `candidates`,
+whose `titles` are in a module of their own. Others import the names below, the modules named so
+far, `cost_model` (what a fit costs here) and `preparing` (which compiles what a job needs).
 """
 
 from buttress._lazy import attach

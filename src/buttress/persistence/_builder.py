@@ -109,7 +109,7 @@ class Builder(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerNames:
     """What a model says of every row, as names of values.
 
     Attributes

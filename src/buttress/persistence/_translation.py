@@ -16,7 +16,7 @@ from buttress.classifiers.costs import has_probability_draws, refusing_can_pay
 from buttress.classifiers.group_bands import GroupwiseRejector
 from buttress.classifiers.two_stage import TwoStageRejector
 from buttress.noise import NoiseAwareClassifier
-from buttress.persistence._builder import Answers, Builder
+from buttress.persistence._builder import AnswerNames, Builder
 from buttress.persistence._scores import (
     chosen_model,
     clean_probabilities,
@@ -26,7 +26,7 @@ from buttress.persistence._scores import (
 )
 
 
-def translate(builder: Builder, model: Any, rows: str) -> Answers:
+def translate(builder: Builder, model: Any, rows: str) -> AnswerNames:
     """Add everything that `model` computes from `rows`.
 
     Raises
@@ -48,7 +48,7 @@ def translate(builder: Builder, model: Any, rows: str) -> Answers:
     if hasattr(model, "noise_") and getattr(model, "probability", False):
         proba = clean_probabilities(builder, model.noise_, [decision])
     classes = np.asarray(model.classes_)
-    answers = Answers(classes, decision, _ranked(builder, decision, classes), proba)
+    answers = AnswerNames(classes, decision, _ranked(builder, decision, classes), proba)
     if not hasattr(model, "reject"):
         return answers
     return _with_band(builder, model, answers)
@@ -61,7 +61,7 @@ def _ranked(builder: Builder, decision: str, classes: NDArray[Any]) -> str:
     return builder.affine(decision, np.array([[-1.0], [1.0]]), np.zeros(2))
 
 
-def _with_band(builder: Builder, model: Any, answers: Answers) -> Answers:
+def _with_band(builder: Builder, model: Any, answers: AnswerNames) -> AnswerNames:
     """The rule of `RejectMixin`."""
     bands = np.asarray(model.thresholds_, dtype=np.float64)
     extra: dict[str, Any] = {"may_refuse": True}
@@ -75,17 +75,17 @@ def _with_band(builder: Builder, model: Any, answers: Answers) -> Answers:
     return replace(answers, **extra)
 
 
-def _gap(builder: Builder, answers: Answers) -> str:
+def _gap(builder: Builder, answers: AnswerNames) -> str:
     if len(answers.classes) == 2:
         return builder.function("abs", answers.decision)
     return builder.gap(answers.decision)
 
 
-def _by_probabilities(builder: Builder, model: Any, proba: str, d: float | None) -> Answers:
+def _by_probabilities(builder: Builder, model: Any, proba: str, d: float | None) -> AnswerNames:
     """Answers by the largest probability, refusals by Chow's rule; none without a cost of them."""
     classes = np.asarray(model.classes_)
     decision = margins(builder, proba, len(classes))
-    answers = Answers(classes, decision, proba, proba, may_refuse=True)
+    answers = AnswerNames(classes, decision, proba, proba, may_refuse=True)
     if d is None:
         return answers
     return replace(
@@ -93,7 +93,7 @@ def _by_probabilities(builder: Builder, model: Any, proba: str, d: float | None)
     )
 
 
-def _chow(builder: Builder, model: ChowRejector, rows: str) -> Answers:
+def _chow(builder: Builder, model: ChowRejector, rows: str) -> AnswerNames:
     if not hasattr(model, "estimator_"):
         raise ValueError("ChowRejector cannot be exported: it is not fitted.")
     if model.novelty is not None:
@@ -129,7 +129,7 @@ def _chow(builder: Builder, model: ChowRejector, rows: str) -> Answers:
     return answers
 
 
-def _two_stage(builder: Builder, model: TwoStageRejector, rows: str) -> Answers:
+def _two_stage(builder: Builder, model: TwoStageRejector, rows: str) -> AnswerNames:
     if not hasattr(model, "estimator_"):
         raise ValueError("TwoStageRejector cannot be exported: it is not fitted.")
     classes = np.asarray(model.classes_)
@@ -157,14 +157,14 @@ def _two_stage(builder: Builder, model: TwoStageRejector, rows: str) -> Answers:
     if len(classes) == 2:
         signs = builder.columns(signs, np.array([1]))
     decision = builder.times(signs, sure)
-    answers = Answers(classes, decision, ranked, may_refuse=True)
+    answers = AnswerNames(classes, decision, ranked, may_refuse=True)
     width = float(model.thresholds_[1])
     if width <= 0:
         return answers
     return replace(answers, confidence=_gap(builder, answers), width=width)
 
 
-def _groupwise(builder: Builder, model: GroupwiseRejector, rows: str) -> Answers:
+def _groupwise(builder: Builder, model: GroupwiseRejector, rows: str) -> AnswerNames:
     if not hasattr(model, "band_widths_"):
         raise ValueError("GroupwiseRejector cannot be exported: it is not fitted.")
     classes = np.asarray(model.classes_)

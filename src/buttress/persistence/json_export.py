@@ -10,7 +10,7 @@ import numpy as np
 
 from buttress._files import replacing
 from buttress._version import __version__
-from buttress.persistence._builder import Answers
+from buttress.persistence._builder import AnswerNames
 from buttress.persistence._inputs import add_inputs, unwrapped
 from buttress.persistence._json_program import Program
 from buttress.persistence._translation import translate
@@ -70,7 +70,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> dict[str,
     return written
 
 
-def _answer(program: Program, answers: Answers) -> dict[str, Any]:
+def _answer(program: Program, answers: AnswerNames) -> dict[str, Any]:
     """The values that matter. Rows are refused up to a confidence, one for every class."""
     k = len(answers.classes)
     ranked, confidence, limit = answers.ranked, answers.confidence, answers.width

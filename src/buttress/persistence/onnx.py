@@ -9,7 +9,7 @@ import numpy as np
 
 from buttress._files import replacing
 from buttress._version import __version__
-from buttress.persistence._builder import Answers
+from buttress.persistence._builder import AnswerNames
 from buttress.persistence._graph import Graph, import_onnx
 from buttress.persistence._inputs import add_inputs, unwrapped
 from buttress.persistence._translation import translate
@@ -72,7 +72,7 @@ def to_onnx(
     return proto
 
 
-def _add_outputs(graph: Graph, answers: Answers) -> None:
+def _add_outputs(graph: Graph, answers: AnswerNames) -> None:
     flat = graph.constant(np.array([-1]))
     two = len(answers.classes) == 2
     index = graph.op("ArgMax", answers.ranked, axis=1, keepdims=0)

@@ -3,7 +3,8 @@
 `sections` says as plain data what a report can say; `fitted`, `comparing`, `suspected`, `refused`,
 `truth` and `health` make sections of results; `rendering` and `charts` write them as HTML, `card`
 as a model card. A newcomer adds a section: its data in `sections`, a function that makes it, and
-its place in ``templates``. Others import the names below.
+its place in ``templates``. Others import the names below, and of `demonstration` what
+``buttress demo`` shows.
 """
 
 from buttress._lazy import attach

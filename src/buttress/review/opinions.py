@@ -10,7 +10,7 @@ KEEP, CHANGE, UNSURE = "keep", "change", "unsure"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReviewOutcome:
     """Where a row stands.
 
     Attributes
@@ -24,7 +24,9 @@ class Outcome:
     label: str | None
 
 
-def outcome_of(opinions: Sequence[tuple[str | None, bool]], *, wants_two: bool = False) -> Outcome:
+def outcome_of(
+    opinions: Sequence[tuple[str | None, bool]], *, wants_two: bool = False
+) -> ReviewOutcome:
     """Where a row stands after these opinions.
 
     An opinion is the label that is right in a reviewer's eyes (None for "unsure"), and whether it
@@ -36,17 +38,17 @@ def outcome_of(opinions: Sequence[tuple[str | None, bool]], *, wants_two: bool =
     Examples
     --------
     >>> outcome_of([("yes", False), ("no", False)])
-    Outcome(state='disputed', label=None)
+    ReviewOutcome(state='disputed', label=None)
     >>> outcome_of([("yes", False), ("no", False), ("no", True)])
-    Outcome(state='done', label='no')
+    ReviewOutcome(state='done', label='no')
     """
     settled = [label for label, second_look in opinions if second_look]
     if settled:
-        return Outcome(DONE, settled[-1])
+        return ReviewOutcome(DONE, settled[-1])
     if not opinions:
-        return Outcome(OPEN, None)
+        return ReviewOutcome(OPEN, None)
     firm = [label for label, _ in opinions if label is not None]
     if len(set(firm)) > 1:
-        return Outcome(DISPUTED, None)
+        return ReviewOutcome(DISPUTED, None)
     needed = 2 if wants_two or not firm else 1
-    return Outcome(DONE if len(opinions) >= needed else SECOND, firm[0] if firm else None)
+    return ReviewOutcome(DONE if len(opinions) >= needed else SECOND, firm[0] if firm else None)

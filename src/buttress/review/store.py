@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from buttress.review._database import Database
-from buttress.review.opinions import CHANGE, KEEP, OPEN, UNSURE, Outcome, outcome_of
+from buttress.review.opinions import CHANGE, KEEP, OPEN, UNSURE, ReviewOutcome, outcome_of
 from buttress.review.records import Decision, Item, ReviewError
 
 # Rows rescored in one transaction: a reviewer's decision waits no longer than these take.
@@ -256,7 +256,7 @@ class ReviewStore(Database):
             )
         return last
 
-    def _settle(self, base: sqlite3.Connection, number: int) -> Outcome:
+    def _settle(self, base: sqlite3.Connection, number: int) -> ReviewOutcome:
         """Bring the state of a row in line with its decisions."""
         decisions = self._decisions("item = ?", (number,))
         opinions = [(decision.label, decision.second_look) for decision in decisions]

@@ -23,8 +23,8 @@ from buttress._version import __version__
 from buttress.review.page import LOOPBACK, ReviewPage
 from buttress.serve.description import openapi, openapi_page
 from buttress.serve.errors import RequestError
-from buttress.serve.model import Answers, ServedModel
-from buttress.serve.rows import Rows, format_of, read_rows, write_json
+from buttress.serve.model import ServedAnswers, ServedModel
+from buttress.serve.rows import RequestRows, format_of, read_rows, write_json
 from buttress.serve.service import Service, log
 from buttress.serve.training import as_record
 from buttress.serve.v2 import V2
@@ -149,7 +149,7 @@ class Api:
         except TimeoutError:
             raise RequestError("the body did not arrive in time", 408, close) from None
 
-    async def _rows(self, request: Request) -> Rows:
+    async def _rows(self, request: Request) -> RequestRows:
         form = format_of(request.headers.get("content-type"))
         body = await self.read_body(request)
         names, most = self.service.model.columns.names, self.service.settings.most_rows
@@ -260,7 +260,7 @@ class Api:
         return HTMLResponse(page, headers=_HEADERS | {"Content-Security-Policy": _PAGE_POLICY})
 
 
-def records(model: ServedModel, answers: Answers) -> list[dict[str, Any]]:
+def records(model: ServedModel, answers: ServedAnswers) -> list[dict[str, Any]]:
     """One object per row."""
     labels = answers.labels.tolist()
     refused = answers.refused.tolist()
@@ -282,7 +282,7 @@ def records(model: ServedModel, answers: Answers) -> list[dict[str, Any]]:
     return told
 
 
-def written(model: ServedModel, answers: Answers, form: str) -> Response:
+def written(model: ServedModel, answers: ServedAnswers, form: str) -> Response:
     """The answers in the form of the question."""
     told = records(model, answers)
     if form == "json":

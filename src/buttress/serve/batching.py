@@ -13,13 +13,13 @@ import numpy as np
 from buttress._arrays import Array
 from buttress._threads import thread_pool
 from buttress.serve.errors import RequestError
-from buttress.serve.model import Answers, ServedModel
+from buttress.serve.model import ServedAnswers, ServedModel
 
 # Batches expected to take no longer are computed at once: handing work to another thread costs
 # 0.1 ms on an idle machine and up to 4 ms on a busy one, and lets nothing else run any sooner.
 _AT_ONCE_SECONDS = 0.001
 
-Waiting = tuple[ServedModel, Array, "asyncio.Future[Answers]"]
+Waiting = tuple[ServedModel, Array, "asyncio.Future[ServedAnswers]"]
 
 
 class Costs:
@@ -91,7 +91,7 @@ class Batcher:
         self._running = False
         self._costs = Costs()
 
-    async def submit(self, model: ServedModel, X: Array) -> Answers:
+    async def submit(self, model: ServedModel, X: Array) -> ServedAnswers:
         """The answers for some encoded rows."""
         if self.waiting_rows + len(X) > self.most_waiting and self.waiting_rows:
             seconds = self._costs.expected(self.most_rows) * self.waiting_rows / self.most_rows
@@ -101,7 +101,7 @@ class Batcher:
                 {"Retry-After": str(round(min(max(seconds, 1), 60)))},
             )
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Answers] = loop.create_future()
+        answer: asyncio.Future[ServedAnswers] = loop.create_future()
         self._waiting.append((model, X, answer))
         self.waiting_rows += len(X)
         if not self._running:
@@ -128,7 +128,9 @@ class Batcher:
                 self._hand_out(batch, answers, seconds)
         self._running = False
 
-    def _go_on(self, batch: list[Waiting], done: asyncio.Future[tuple[Answers, float]]) -> None:
+    def _go_on(
+        self, batch: list[Waiting], done: asyncio.Future[tuple[ServedAnswers, float]]
+    ) -> None:
         """The other thread has ended a batch."""
         error = done.exception()
         if error is not None:
@@ -148,7 +150,7 @@ class Batcher:
             batch.append(self._waiting.popleft())
         return batch
 
-    def _hand_out(self, batch: list[Waiting], answers: Answers, seconds: float) -> None:
+    def _hand_out(self, batch: list[Waiting], answers: ServedAnswers, seconds: float) -> None:
         n_rows = len(answers)
         self.waiting_rows -= n_rows
         self._costs.seen(n_rows, seconds)
@@ -173,7 +175,7 @@ class Batcher:
         self.worker.shutdown(wait=True)
 
 
-def _timed_answer(model: ServedModel, X: Array) -> tuple[Answers, float]:
+def _timed_answer(model: ServedModel, X: Array) -> tuple[ServedAnswers, float]:
     """Answers, and the seconds they took."""
     start = time.perf_counter()
     answers = model.answer(X)

@@ -12,7 +12,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.serve.errors import RequestError
-from buttress.serve.rows import Rows, picker
+from buttress.serve.rows import RequestRows, picker
 from buttress.tables import TableEncoder, TableError
 from buttress.tables.grammar import to_number
 from buttress.tables.table import listed, text_of
@@ -22,7 +22,7 @@ _NUMBERS = frozenset({float, int})
 _NOT_EXACT = 2**63
 
 
-class Columns:
+class RequestColumns:
     """From the values of a request to the matrix that an estimator sees.
 
     It does what `TableEncoder.transform` does, to the last bit, without building a table:
@@ -78,7 +78,7 @@ class Columns:
         self._known = {*self.names, *kept}
         self._layouts: dict[tuple[str, ...], dict[str, int]] = {}
 
-    def encode(self, rows: Rows) -> Array:
+    def encode(self, rows: RequestRows) -> Array:
         """The matrix of some rows; what does not fit is named."""
         position = self._layouts.get(rows.names) or self._layout(rows.names)
         blocks = []
@@ -103,7 +103,7 @@ class Columns:
             self._layouts[names] = position
         return position
 
-    def _numbers(self, rows: Rows, positions: list[int]) -> Array:
+    def _numbers(self, rows: RequestRows, positions: list[int]) -> Array:
         table: Sequence[Sequence[Any]] = rows.values
         if rows.form == "csv":
             table = [self._parsed(row, number, positions) for number, row in enumerate(table, 1)]
@@ -166,7 +166,7 @@ class Columns:
                 matrix[missing, column] = self.fill[name]
         return matrix
 
-    def _one_hot(self, rows: Rows, name: str, position: int, codes: dict[str, int]) -> Array:
+    def _one_hot(self, rows: RequestRows, name: str, position: int, codes: dict[str, int]) -> Array:
         matrix = np.zeros((len(rows), len(codes)))
         for number, text in enumerate(self._texts(rows, name, position)):
             code = codes.get(self.fill[name] if text is None else text)
@@ -179,14 +179,18 @@ class Columns:
         return matrix
 
     def _derived(
-        self, rows: Rows, name: str, position: int, derive: Callable[[list[str | None]], Array]
+        self,
+        rows: RequestRows,
+        name: str,
+        position: int,
+        derive: Callable[[list[str | None]], Array],
     ) -> Array:
         try:
             return derive(list(self._texts(rows, name, position)))
         except TableError as error:
             raise RequestError(str(error)) from None
 
-    def _texts(self, rows: Rows, name: str, position: int) -> Iterator[str | None]:
+    def _texts(self, rows: RequestRows, name: str, position: int) -> Iterator[str | None]:
         """The values of a column of text; None where one is missing, and may be."""
         for number, row in enumerate(rows.values, start=1):
             value = row[position]

@@ -10,7 +10,7 @@ from typing import Any
 from buttress._version import __version__
 from buttress.persistence import save
 from buttress.serve.model import ServedModel
-from buttress.serve.rows import Rows
+from buttress.serve.rows import RequestRows
 
 _LOADER = "buttress.serve.mlflow_flavour"
 
@@ -90,7 +90,7 @@ class Answering:
             [None if pd.isna(value) else value for value in row]
             for row in frame.astype(object).to_numpy().tolist()
         ]
-        X = self.served.columns.encode(Rows(names, values, "json"))
+        X = self.served.columns.encode(RequestRows(names, values, "json"))
         answers = self.served.answer(X)
         columns: dict[str, Any] = {"label": answers.labels, "refused": answers.refused}
         if answers.margins is not None:

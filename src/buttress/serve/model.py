@@ -15,14 +15,14 @@ from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseMarginClassifier
 from buttress.classifiers.reject import RejectMixin
 from buttress.persistence import describe
-from buttress.serve.columns import Columns
-from buttress.serve.rows import Rows
+from buttress.serve.columns import RequestColumns
+from buttress.serve.rows import RequestRows
 from buttress.tables.row_encoding import as_table_classifier
 from buttress.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ServedAnswers:
     """What a model says of some rows.
 
     Attributes
@@ -42,9 +42,9 @@ class Answers:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def part(self, rows: slice) -> Answers:
+    def part(self, rows: slice) -> ServedAnswers:
         """Some of the rows."""
-        return Answers(
+        return ServedAnswers(
             self.labels[rows],
             None if self.margins is None else self.margins[rows],
             None if self.probabilities is None else self.probabilities[rows],
@@ -62,11 +62,11 @@ class ServedModel:
     version : str
         Goes with every answer.
     lenient : bool
-        As in `Columns`.
+        As in `RequestColumns`.
     refuse_below : float, optional
         Refuse rows whose margin is smaller, for models that do not refuse by themselves.
     kept : sequence of str
-        As in `Columns`.
+        As in `RequestColumns`.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ServedModel:
         self.about = about or {}
         self.refuse_below = refuse_below
         self.target = self.model.target
-        self.columns = Columns(self.model.encoder_, self.target, lenient, kept)
+        self.columns = RequestColumns(self.model.encoder_, self.target, lenient, kept)
         inner = self.model.estimator_
         # A search by scikit-learn hands every call on; go to the winner at once.
         is_ours = isinstance(inner, BaseMarginClassifier)
@@ -130,7 +130,7 @@ class ServedModel:
             return None
         return float(ends[0]), float(ends[1])
 
-    def chance_of_error(self, answers: Answers) -> Array:
+    def chance_of_error(self, answers: ServedAnswers) -> Array:
         """How probable it is that the answers are wrong.
 
         By the model's probabilities where it has some. A machine that refuses at a cost d is
@@ -147,7 +147,7 @@ class ServedModel:
             return np.asarray(0.5 - (0.5 - cost) * nearness)
         return np.asarray(1.0 / (1.0 + np.exp(np.minimum(clearness(answers.margins), 500.0))))
 
-    def answer(self, X: Array) -> Answers:
+    def answer(self, X: Array) -> ServedAnswers:
         """Labels, margins, probabilities and refusals of encoded rows."""
         estimator = self.estimator
         margins = self.margins(X) if self.has_margin else None
@@ -166,7 +166,7 @@ class ServedModel:
             )
         if self.refuse_below is not None and margins is not None:
             refused = refused | (clearness(margins) < self.refuse_below)
-        return Answers(labels, margins, probabilities, refused)
+        return ServedAnswers(labels, margins, probabilities, refused)
 
     def explain(self, X: Array) -> Array:
         """For every row and column, what the value adds to the margin of the answer.
@@ -174,7 +174,7 @@ class ServedModel:
         It is the margin minus the margin with the column at its usual value.
         """
         usual = self.columns.encode(
-            Rows(
+            RequestRows(
                 tuple(self.columns.names), [[self.columns.usual[n] for n in self.columns.names]], ""
             )
         )

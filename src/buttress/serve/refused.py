@@ -15,8 +15,8 @@ from buttress.review.evidence import Feature, shown
 from buttress.review.records import Item
 from buttress.review.room import NEIGHBOURS, Room, RowView
 from buttress.review.store import ReviewStore
-from buttress.serve.model import Answers, ServedModel
-from buttress.serve.rows import Rows
+from buttress.serve.model import ServedAnswers, ServedModel
+from buttress.serve.rows import RequestRows
 from buttress.serve.training import TrainingRows, in_words
 
 
@@ -84,7 +84,7 @@ class RefusedRows(Room):
             None if margin is None else (margin[0], margin[1], margin[2]),
         )
 
-    def keep(self, model: ServedModel, rows: Rows, X: Array, answers: Answers) -> None:
+    def keep(self, model: ServedModel, rows: RequestRows, X: Array, answers: ServedAnswers) -> None:
         """Put refused rows into the review; a row that is there already stays one."""
         refused = np.flatnonzero(answers.refused)
         chances = model.chance_of_error(answers)
@@ -105,7 +105,7 @@ class RefusedRows(Room):
             items.append((None, key, label, label, chance, chance, True, json.dumps(content)))
         self.store.add(items)
 
-    def labelled(self, target: str, older_than: float) -> list[tuple[int, str, Rows]]:
+    def labelled(self, target: str, older_than: float) -> list[tuple[int, str, RequestRows]]:
         """Rows that reviewers have labelled and the model has not learned.
 
         Each with the number of its decision and a key that makes learning it twice impossible.
@@ -114,6 +114,6 @@ class RefusedRows(Room):
         for decision, item in self.store.untaken(older_than):
             content = json.loads(item.content or "{}")
             row = content["row"] | {target: decision.label}
-            rows = Rows(tuple(row), [list(row.values())], content["form"])
+            rows = RequestRows(tuple(row), [list(row.values())], content["form"])
             lessons.append((decision.id, f"review {item.key} {decision.id}", rows))
         return lessons

@@ -29,7 +29,7 @@ FORMATS = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class RequestRows:
     """The rows of a request.
 
     Attributes
@@ -72,7 +72,7 @@ def format_of(content_type: str | None) -> str:
     return form
 
 
-def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) -> Rows:
+def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) -> RequestRows:
     """The rows of a body.
 
     Parameters
@@ -107,7 +107,7 @@ def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) ->
     return _rows_of(read_json(text, "the body"), columns, most_rows)
 
 
-def _rows_of(content: Any, columns: Sequence[str], most_rows: int) -> Rows:
+def _rows_of(content: Any, columns: Sequence[str], most_rows: int) -> RequestRows:
     """The rows of a JSON body."""
     names = tuple(columns)
     if isinstance(content, dict):
@@ -185,7 +185,7 @@ def _names(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: str) -> Rows:
+def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: str) -> RequestRows:
     _check_number(len(records), most_rows)
     first = records[0]
     if isinstance(first, dict):
@@ -197,13 +197,13 @@ def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: s
             values = None
         if values is None:
             _name_odd_record(records, names)
-        return Rows(names, values, form)
+        return RequestRows(names, values, form)
     for number, record in enumerate(records, start=1):
         if not isinstance(record, list):
             raise RequestError(f"row {number} is neither an object nor a list of values")
         if len(record) != len(names):
             raise RequestError(f"row {number} has {len(record)} values, expected {len(names)}")
-    return Rows(names, records, form)
+    return RequestRows(names, records, form)
 
 
 def picker(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
@@ -234,7 +234,7 @@ def _name_odd_record(records: list[Any], names: tuple[str, ...]) -> NoReturn:
     raise RequestError("the first row has no columns")
 
 
-def _csv_rows(text: str, most_rows: int) -> Rows:
+def _csv_rows(text: str, most_rows: int) -> RequestRows:
     header = text.split("\n", 1)[0]
     reader = csv_rows(io.StringIO(text, newline=""), delimiter_of(header))
     try:
@@ -258,7 +258,7 @@ def _csv_rows(text: str, most_rows: int) -> Rows:
     except csv.Error as error:
         raise RequestError(f"the body is not CSV: {error}", 400) from None
     _check_number(len(values), most_rows)
-    return Rows(names, values, "csv")
+    return RequestRows(names, values, "csv")
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:

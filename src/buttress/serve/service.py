@@ -18,9 +18,9 @@ from buttress.serve.batching import Batcher
 from buttress.serve.errors import RequestError
 from buttress.serve.learning import Learned, LearningModel, Lesson
 from buttress.serve.metrics import Counter, Gauge, Histogram
-from buttress.serve.model import Answers, ServedModel
+from buttress.serve.model import ServedAnswers, ServedModel
 from buttress.serve.refused import RefusedRows
-from buttress.serve.rows import Rows
+from buttress.serve.rows import RequestRows
 from buttress.serve.training import TrainingRows
 
 log = logging.getLogger("buttress.serve")
@@ -202,7 +202,7 @@ class Service:
 
     # -- prediction ------------------------------------------------------------------------
 
-    async def predict(self, rows: Rows) -> tuple[ServedModel, Answers]:
+    async def predict(self, rows: RequestRows) -> tuple[ServedModel, ServedAnswers]:
         """The answers for some rows, and the model that gave them."""
         model = self.model
         X = model.columns.encode(rows)
@@ -237,7 +237,7 @@ class Service:
 
     # -- learning --------------------------------------------------------------------------
 
-    async def learn(self, rows: Rows, key: str | None) -> Learned:
+    async def learn(self, rows: RequestRows, key: str | None) -> Learned:
         """Learn rows that carry the target's column; returns when they are on disk and learned."""
         if self.learning is None:
             raise RequestError("this service does not learn; start it with --learn", 404)
@@ -245,7 +245,7 @@ class Service:
         async with asyncio.timeout(self.settings.timeout):
             return await self._taught(lesson)
 
-    def _lesson(self, rows: Rows, key: str | None) -> Lesson:
+    def _lesson(self, rows: RequestRows, key: str | None) -> Lesson:
         assert self.learning is not None
         target = self.model.target or "label"
         if target not in rows.names:
@@ -254,7 +254,7 @@ class Service:
         labels = [self.learning.label(row[column], i) for i, row in enumerate(rows.values, 1)]
         names = tuple(name for name in rows.names if name != target)
         values = [[v for i, v in enumerate(row) if i != column] for row in rows.values]
-        return Lesson(self.model.columns.encode(Rows(names, values, rows.form)), labels, key)
+        return Lesson(self.model.columns.encode(RequestRows(names, values, rows.form)), labels, key)
 
     async def _taught(self, lesson: Lesson) -> Learned:
         loop = asyncio.get_running_loop()

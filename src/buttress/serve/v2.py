@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 
 from buttress._version import __version__
 from buttress.serve.errors import RequestError
-from buttress.serve.model import Answers, ServedModel
-from buttress.serve.rows import Rows, read_json, write_json
+from buttress.serve.model import ServedAnswers, ServedModel
+from buttress.serve.rows import RequestRows, read_json, write_json
 from buttress.serve.service import Service
 
 _NUMBERS = {
@@ -145,7 +145,7 @@ class V2:
             told["id"] = content["id"]
         return Response(write_json(told), media_type="application/json")
 
-    def _rows(self, inputs: list[Any]) -> Rows:
+    def _rows(self, inputs: list[Any]) -> RequestRows:
         tensors = [_tensor(each) for each in inputs]
         names = self.service.model.columns.names
         if len(tensors) == 1 and (len(names) > 1 or tensors[0][0] not in names):
@@ -156,7 +156,7 @@ class V2:
                 )
             width = shape[1]
             values = [data[i : i + width] for i in range(0, len(data), width)]
-            return _some(Rows(tuple(names), values, "json"))
+            return _some(RequestRows(tuple(names), values, "json"))
         if len({name for name, _, _ in tensors}) < len(tensors):
             raise RequestError("a tensor appears twice")
         for name, shape, data in tensors:
@@ -165,10 +165,10 @@ class V2:
         if len({len(data) for _, _, data in tensors}) > 1:
             raise RequestError("the tensors have different numbers of rows")
         columns = zip(*(data for _, _, data in tensors), strict=True)
-        return _some(Rows(tuple(name for name, _, _ in tensors), list(columns), "json"))
+        return _some(RequestRows(tuple(name for name, _, _ in tensors), list(columns), "json"))
 
 
-def _some(rows: Rows) -> Rows:
+def _some(rows: RequestRows) -> RequestRows:
     if not len(rows):
         raise RequestError("there are no rows in the request")
     return rows
@@ -205,7 +205,7 @@ def _described(name: str, kind: str, shape: list[int]) -> dict[str, Any]:
 
 
 def _outputs(
-    model: ServedModel, answers: Answers, wanted: list[Any] | None
+    model: ServedModel, answers: ServedAnswers, wanted: list[Any] | None
 ) -> list[dict[str, Any]]:
     n = len(answers)
     kind = _label_type(model)

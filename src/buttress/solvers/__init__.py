@@ -1,7 +1,9 @@
 """How it is minimised: functions of arrays that return frozen results with a certificate.
 
-One room per kind of problem; each room's page says what lives there. Nothing here knows
-scikit-learn, and a module that starts with an underscore is private to its room.
+One room per kind of problem; each room's page says what lives there. A newcomer begins with
+`boxqp`, the smallest, or adds a machine to `hinge` as a table of terms. Nothing here knows
+scikit-learn, and a module that starts with an underscore is private to its room. Others import the
+names below, which are of `hinge`, and of every room the modules that its page names.
 """
 
 from buttress._lazy import attach

@@ -3,7 +3,8 @@
 `calibration` and `set_calibration` say what a small risk means for the error, `bounds`,
 `consistency` and `rademacher` how large risks can be, `margins` and `uncertainty_sets` what a
 machine's solution is; `risk_control`, `binomial` and `label_errors` promise error rates. A
-newcomer adds a theorem in one file, with a test that fails when the statement is weakened.
+newcomer adds a theorem in one file, with a test that fails when the statement is weakened. Others
+import the names below and the modules named so far.
 """
 
 from buttress._lazy import attach

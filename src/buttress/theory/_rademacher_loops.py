@@ -176,7 +176,7 @@ def climb(
     return J, W, R, gap, _MOST_CLIMB_STEPS
 
 
-class _Search:
+class _DrawSearch:
     """The best points of one draw along the grid, and what the climbs share."""
 
     def __init__(self, draw: Draw, grid: Grid, kept: Kept) -> None:
@@ -243,7 +243,7 @@ def follow(draw: Draw, grid: Grid, kept: Kept, starts: BoolArray, n_flips: int) 
     single bits of the best pattern are flipped. A pass upwards and one downwards offer each beta
     its neighbour's pattern.
     """
-    search, n_betas = _Search(draw, grid, kept), len(grid.betas)
+    search, n_betas = _DrawSearch(draw, grid, kept), len(grid.betas)
     kept.cells[:, 0] = -np.inf
     for k in range(n_betas):
         seen: set[int] = set()

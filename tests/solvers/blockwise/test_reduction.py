@@ -17,8 +17,8 @@ from buttress.losses.smoothed import SmoothedHinge, SmoothedRamp
 from buttress.solvers.blockwise import _sample, reduction
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import (
-    Columns,
     Folds,
+    ProblemColumns,
     RowLoss,
     column_grid,
     margin_rows,
@@ -39,7 +39,15 @@ def data(n: int = 300, p: int = 4, seed: int = 0, classes: int = 2):
 
 
 def problem(
-    X, y, weight=None, *, rows: RowLoss, columns: Columns, folds: Folds | None = None, m=25, **kw
+    X,
+    y,
+    weight=None,
+    *,
+    rows: RowLoss,
+    columns: ProblemColumns,
+    folds: Folds | None = None,
+    m=25,
+    **kw,
 ) -> Objective:
     folds = folds or Folds()
     source = ArrayBlocks(X, y, weight, **kw)

@@ -11,7 +11,13 @@ from buttress.blocks.base import ArrayBlocks
 from buttress.kernels.approximate import LinearMap
 from buttress.losses import LeakyHockeyStick, Logistic, OfNegative, ScalarLoss, TruncatedQuadratic
 from buttress.losses.smoothed import ClippingHinge, SmoothedHinge
-from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss, margin_rows, reject_rows
+from buttress.solvers.blockwise.columns import (
+    Folds,
+    ProblemColumns,
+    RowLoss,
+    margin_rows,
+    reject_rows,
+)
 from buttress.solvers.blockwise.columns import set_rows as rows_of_sets
 from buttress.solvers.blockwise.objective import make_objective
 from buttress.solvers.blockwise.scan import scan
@@ -49,12 +55,12 @@ ROWS = {
 }
 
 
-def columns(n_classes: int, n_columns: int) -> Columns:
+def columns(n_classes: int, n_columns: int) -> ProblemColumns:
     rng = np.random.default_rng(2)
     problem = np.zeros(n_columns, dtype=int)
     if n_classes > 2:
         problem = np.sort(rng.integers(n_classes, size=n_columns))
-    return Columns(problem, rng.integers(3, size=n_columns), np.full(n_columns, 0.1))
+    return ProblemColumns(problem, rng.integers(3, size=n_columns), np.full(n_columns, 0.1))
 
 
 def parts(rows: RowLoss, dtype: type, n_classes: int, n_columns: int) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import pytest
 
 from buttress.solvers.hinge._double_ramp import DoubleRampMachine
 from buttress.solvers.hinge._smo_loops import choose_rows, flat_minima
-from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
+from buttress.solvers.hinge._smo_problem import BoxPoint, BoxProblem, BoxTerms
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
 
@@ -27,7 +27,7 @@ def some_problem(seed, n=300):
     problem = BoxProblem(terms, np.zeros(2 * n), np.ones(2 * n))
     b = terms.sign * rng.choice([0.0, 0.5, 1.0], size=2 * n, p=[0.45, 0.1, 0.45])
     c = problem.row_sums(b)
-    state = State(b, c, K.times(c))
+    state = BoxPoint(b, c, K.times(c))
     return problem, state, problem.survey(state)
 
 

@@ -8,8 +8,8 @@ from buttress.solvers.sets._central_path import follow_central_path
 from buttress.solvers.sets._hulls import hull_weights
 from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets._search import Search
-from buttress.solvers.sets._spaces import FeatureSpace, Rows
-from buttress.solvers.sets.distance import Geometry, distance_path, solve_distance
+from buttress.solvers.sets._spaces import FeatureFunctions, LabelledRows
+from buttress.solvers.sets.distance import CentredGeometry, distance_path, solve_distance
 from buttress.solvers.sets.thresholds import class_threshold
 
 
@@ -59,7 +59,7 @@ FOLLOWED = [
 def test_the_central_path_ends_at_the_solution(loss, radius):
     X, y, rng = noisy_rows()
     w = rng.uniform(0.5, 2.0, len(y))
-    rows = Rows(y, w)
+    rows = LabelledRows(y, w)
     centred = X - X.mean(axis=0)
     found = follow_central_path(PathSystem(centred, rows), loss, radius, 0.1)
     # feasible for both problems
@@ -82,10 +82,10 @@ def test_wide_radii_of_a_loss_with_a_linear_piece_are_solved(seed, h):
     X, y, _ = noisy_rows(80, 4, seed)
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
     loss = EllipsoidError(h=h, omega=0.3 if h == 0.0 else 0.1)
-    found = solve_distance(Geometry(K), y, loss, 300.0, max_iter=300)
+    found = solve_distance(CentredGeometry(K), y, loss, 300.0, max_iter=300)
     assert found.norm <= 300.0 * (1.0 + 1e-12)
     conic = pytest.importorskip("clarabel") and solve_distance(
-        Geometry(K), y, loss, 300.0, method="conic"
+        CentredGeometry(K), y, loss, 300.0, method="conic"
     )
     assert found.objective == pytest.approx(conic.objective, rel=1e-4, abs=1e-4)
     assert found.gap <= 1e-4 * max(1.0, abs(found.objective))
@@ -97,11 +97,11 @@ def test_wide_radii_of_exponential_tails_are_solved(seed, loss):
     X, y, _ = noisy_rows(70, 4, seed)
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
     for radius in (100.0, 3000.0):
-        found = solve_distance(Geometry(K), y, loss, radius)
+        found = solve_distance(CentredGeometry(K), y, loss, radius)
         assert found.converged
         assert found.norm <= radius * (1.0 + 1e-12)
         conic = pytest.importorskip("clarabel") and solve_distance(
-            Geometry(K), y, loss, radius, method="conic"
+            CentredGeometry(K), y, loss, radius, method="conic"
         )
         # neither may be better than the other's bound
         rounding = 2e-8 * radius + 1e-6
@@ -113,7 +113,7 @@ def test_wide_radii_of_exponential_tails_are_solved(seed, loss):
 def test_the_systems_of_the_path_are_solved_by_products_and_by_points(mu):
     X, y, rng = noisy_rows(40, 60, 1)
     centred = X - X.mean(axis=0)
-    rows, curvature = Rows(y, np.ones(len(y))), rng.uniform(0.0, 2.0, len(y))
+    rows, curvature = LabelledRows(y, np.ones(len(y))), rng.uniform(0.0, 2.0, len(y))
     H = 2.0 * mu * np.eye(60)
     for mask in rows.masks:
         d = curvature[mask]
@@ -130,12 +130,12 @@ def test_a_distance_below_the_digits_of_its_square_is_known():
     points = np.r_[X, X]
     K = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
     weights = rng.dirichlet(np.ones(30))
-    _, distance = Geometry(K).difference(np.r_[weights, -weights])
+    _, distance = CentredGeometry(K).difference(np.r_[weights, -weights])
     assert distance <= 1e-12
     moved = np.r_[weights, -weights]
     moved[0] += 1e-10
     moved[1] -= 1e-10
-    _, distance = Geometry(K).difference(moved)
+    _, distance = CentredGeometry(K).difference(moved)
     apart = 1e-10 * np.sqrt(K[0, 0] + K[1, 1] - 2.0 * K[0, 1])
     assert distance == pytest.approx(apart, rel=1e-3)
 
@@ -145,7 +145,7 @@ def test_hulls_with_copied_rows_are_certified():
     X = np.round(X)
     loss = NuHinge(nu=0.5)
     for radius in (0.1, 10.0):
-        found = solve_distance(Geometry(features=X), y, loss, radius)
+        found = solve_distance(CentredGeometry(features=X), y, loss, radius)
         assert found.converged
         for sign in (-1.0, 1.0):
             assert found.alpha[y == sign].sum() == pytest.approx(1.0, abs=1e-12)
@@ -154,7 +154,7 @@ def test_hulls_with_copied_rows_are_certified():
 def test_the_distance_of_hulls_that_meet_is_left_small():
     X, y, rng = noisy_rows(200, 2, seed=3)
     y = rng.permutation(y)
-    geometry, rows = Geometry(features=X), Rows(y, np.ones(len(y)))
+    geometry, rows = CentredGeometry(features=X), LabelledRows(y, np.ones(len(y)))
     cap = np.full(len(y), 2.0 / len(y) * 1.5)
     alpha, _ = hull_weights(geometry, rows, cap, 200, enough=1e-12)
     assert geometry.difference(y * alpha)[1] <= 1e-9
@@ -165,7 +165,7 @@ def test_the_distance_of_hulls_that_meet_is_left_small():
 def test_a_path_over_radii_of_sets_that_meet_is_certified_at_all_of_them():
     X, y, rng = noisy_rows(100, 2, seed=3)
     y = rng.permutation(y)
-    path = distance_path(Geometry(features=X), y, NuHinge(nu=0.9), [0.1, 10.0, 1000.0])
+    path = distance_path(CentredGeometry(features=X), y, NuHinge(nu=0.9), [0.1, 10.0, 1000.0])
     assert all(each.converged for each in path)
 
 
@@ -182,15 +182,21 @@ def test_a_bound_that_is_not_active_is_left_alone():
     loss = TruncatedQuadratic()
     for radius in (4.0, 32.0):
         options = {"sample_weight": weight}
-        kernel = solve_distance(Geometry(K[np.ix_(place, place)]), y, loss, radius, **options)
-        linear = solve_distance(Geometry(features=features[place]), y, loss, radius, **options)
+        kernel = solve_distance(
+            CentredGeometry(K[np.ix_(place, place)]), y, loss, radius, **options
+        )
+        linear = solve_distance(
+            CentredGeometry(features=features[place]), y, loss, radius, **options
+        )
         assert kernel.norm < radius
         assert kernel.objective == pytest.approx(linear.objective, abs=1e-6)
 
 
 def test_the_zero_function_moves_no_multiplier():
     X, y, _ = noisy_rows()
-    search = Search(FeatureSpace(X), Rows(y, np.ones(len(y))), EllipsoidError(), 100, 1e-10)
+    search = Search(
+        FeatureFunctions(X), LabelledRows(y, np.ones(len(y))), EllipsoidError(), 100, 1e-10
+    )
     point = search.start(0.3)
     tangent = (np.ones(X.shape[1]), X @ np.ones(X.shape[1]))
     search._move_multiplier(point, tangent, 0.0, 10.0, 0.0, 1.0, 1e-12)

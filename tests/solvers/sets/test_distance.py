@@ -21,7 +21,7 @@ from buttress.solvers.sets.distance import (
     solve_distance,
     solve_penalised_distance,
 )
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 
 LOSSES = [
     TruncatedQuadratic(),
@@ -51,13 +51,13 @@ def sample(n=36, p=3, positives=14, shift=0.8, seed=0):
 
 def problems():
     X, y = sample()
-    yield "linear", Geometry(features=X), y
-    yield "kernel", Geometry(rbf(X)), y
+    yield "linear", CentredGeometry(features=X), y
+    yield "kernel", CentredGeometry(rbf(X)), y
     again = np.r_[X, X[:10], X[-4:]]
     labels = np.r_[y, -y[:10], y[-4:]]  # copies within and across the classes
-    yield "duplicates", Geometry(rbf(again)), labels
+    yield "duplicates", CentredGeometry(rbf(again)), labels
     X, y = sample(30, positives=2, shift=0.3)
-    yield "two positives", Geometry(features=X), y
+    yield "two positives", CentredGeometry(features=X), y
 
 
 PROBLEMS = {name: (geometry, y) for name, geometry, y in problems()}
@@ -94,8 +94,8 @@ def test_agrees_with_the_conic_solver(loss, name, radius):
 def test_touching_sets_do_not_give_the_zero_function():
     X, y = sample(25, 2, positives=10, shift=0.3, seed=1)
     for loss in SMOOTH:
-        result = solve_distance(Geometry(features=X), y, loss, 20.0)
-        nothing = solve_distance(Geometry(features=X), y, loss, 1e-9)
+        result = solve_distance(CentredGeometry(features=X), y, loss, 20.0)
+        nothing = solve_distance(CentredGeometry(features=X), y, loss, 1e-9)
         assert not result.active
         assert result.distance < 1e-10
         assert result.objective < nothing.objective - 1e-3
@@ -105,7 +105,7 @@ def test_touching_sets_do_not_give_the_zero_function():
 def test_hulls_that_meet_give_the_zero_function():
     X, y = sample(40, 2, positives=20, shift=0.0)
     for loss in (NuHinge(0.3), HardMargin()):
-        result = solve_distance(Geometry(features=X), y, loss, 20.0)
+        result = solve_distance(CentredGeometry(features=X), y, loss, 20.0)
         assert result.norm == 0.0
         assert result.objective == 0.0
         assert result.gap < 1e-8
@@ -191,7 +191,7 @@ def test_infeasible_nu_states_the_limit():
 
 def test_both_classes_at_the_limit_leave_no_choice():
     X, y = sample(20, positives=10)
-    result = solve_distance(Geometry(features=X), y, NuHinge(1.0), 2.0)
+    result = solve_distance(CentredGeometry(features=X), y, NuHinge(1.0), 2.0)
     np.testing.assert_allclose(result.alpha, 0.1)
     difference = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
     assert result.distance == pytest.approx(np.linalg.norm(difference))
@@ -200,7 +200,7 @@ def test_both_classes_at_the_limit_leave_no_choice():
 def test_equal_rows_have_no_direction():
     y = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
     for loss in (NuHinge(0.5), HardMargin(), EllipsoidError()):
-        result = solve_distance(Geometry(features=np.ones((5, 2))), y, loss, 1.0)
+        result = solve_distance(CentredGeometry(features=np.ones((5, 2))), y, loss, 1.0)
         np.testing.assert_allclose(result.coef, 0.0)
         assert result.gap < 1e-12
 
@@ -209,15 +209,15 @@ def test_equal_class_means_give_the_zero_function():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
     for loss in SMOOTH:
-        result = solve_distance(Geometry(features=X), y, loss, 3.0)
+        result = solve_distance(CentredGeometry(features=X), y, loss, 3.0)
         np.testing.assert_allclose(result.coef, 0.0, atol=1e-12)
         assert result.gap < 1e-10
 
 
 def test_a_large_common_offset_costs_no_digits():
     X, y = sample()
-    near = solve_distance(Geometry(features=X), y, EllipsoidError(), 0.4)
-    far = solve_distance(Geometry(features=X + 1e5), y, EllipsoidError(), 0.4)
+    near = solve_distance(CentredGeometry(features=X), y, EllipsoidError(), 0.4)
+    far = solve_distance(CentredGeometry(features=X + 1e5), y, EllipsoidError(), 0.4)
     np.testing.assert_allclose(near.weight_vector, far.weight_vector, atol=1e-9)
     assert near.objective == pytest.approx(far.objective, rel=1e-9)
 
@@ -225,7 +225,7 @@ def test_a_large_common_offset_costs_no_digits():
 def test_rows_on_linear_pieces_give_the_midpoint_of_the_thresholds():
     X, y = np.array([[0.0], [0.1], [1.0], [1.1]]), np.array([-1.0, -1.0, 1.0, 1.0])
     loss = EllipsoidError(h=3.0, omega=0.5)  # slope 2 = m / m_o on the whole linear piece
-    result = solve_distance(Geometry(features=X), y, loss, 0.1)
+    result = solve_distance(CentredGeometry(features=X), y, loss, 0.1)
     np.testing.assert_allclose(result.alpha, 0.5, atol=1e-12)
     assert result.rho == pytest.approx(0.05, abs=1e-6)
     assert result.gap < 1e-12
@@ -250,7 +250,7 @@ def test_random_problems_close_the_gap(seed, loss, log_radius):
 def test_sharp_losses_are_approached_over_smaller_radii():
     X, y = sample(40, 5, shift=2.0, seed=2)
     for loss in (Exponential(), LogBarrier(), EllipsoidError(h=2.0, omega=0.5)):
-        result = solve_distance(Geometry(features=30.0 * X), y, loss, 50.0)
+        result = solve_distance(CentredGeometry(features=30.0 * X), y, loss, 50.0)
         assert result.gap <= 1e-8 * abs(result.objective)
 
 
@@ -298,7 +298,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(TypeError, match="NuHinge"):
         solve_penalised_distance(rbf(X), y, NuHinge(0.1), 1.0)
     with pytest.raises(ValueError, match="either"):
-        Geometry()
+        CentredGeometry()
     with pytest.raises(TypeError, match="LogBarrier"):
         solve_distance(rbf(X), y, LogBarrier(), 1.0, method="conic")
 
@@ -325,7 +325,7 @@ def test_stored_linear_solutions(oracle):
     arrays, cases = oracle("unc_linear")
     X, y = arrays["plain_X"], arrays["plain_y"]
     for name, case in cases.items():
-        result = solve_distance(Geometry(features=X), y, make_loss(case), case["lam"])
+        result = solve_distance(CentredGeometry(features=X), y, make_loss(case), case["lam"])
         assert result.objective == pytest.approx(case["primal"], rel=1e-8)
         assert result.distance == pytest.approx(case["dist"], abs=1e-6)
         np.testing.assert_allclose(result.weight_vector, arrays[f"{name}_w"], atol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 
 from buttress.losses import EllipsoidError
 from buttress.solvers.sets._refinement import RefinedFactor, serves
-from buttress.solvers.sets._spaces import KernelFactor, Rows
+from buttress.solvers.sets._spaces import KernelFactor, LabelledRows
 from buttress.solvers.sets.distance import distance_path, solve_distance
 from buttress.solvers.sets.thresholds import class_threshold
 
@@ -41,7 +41,7 @@ def gaussian_rows(n, seed=0):
 
 def test_refined_directions_are_those_of_a_fresh_factor():
     K, y, rng = gaussian_rows(150)
-    rows = Rows(y, rng.uniform(0.5, 2.0, len(y)))
+    rows = LabelledRows(y, rng.uniform(0.5, 2.0, len(y)))
     curvature = 0.5 * rows.w
     curvature[:20] = 0.0
     old = KernelFactor(K, 1e-2, curvature, rows)
@@ -60,7 +60,7 @@ def test_refined_directions_are_those_of_a_fresh_factor():
 
 def test_a_factor_of_another_problem_is_not_used_again():
     K, y, rng = gaussian_rows(150)
-    rows = Rows(y, np.ones(len(y)))
+    rows = LabelledRows(y, np.ones(len(y)))
     old = KernelFactor(K, 10.0, rows.w, rows)
     function = rng.normal(size=len(y))
     refined = RefinedFactor(old, 1e-9, rows.w, rows, (1e-6, 0.1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 from buttress.solvers.sets.minimax import (
     Moments,
     class_moments,
@@ -82,11 +82,11 @@ def kernel_problem(n=60, gamma=0.3, copies=0, seed=0):
 @pytest.mark.parametrize(("gamma", "copies"), [(0.3, 0), (1e-3, 0), (0.3, 40)])
 def test_a_path_of_ridges_is_the_diagonalisation(gamma, copies):
     K, y, w = kernel_problem(gamma=gamma, copies=copies)
-    geometry = Geometry(K)
+    geometry = CentredGeometry(K)
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
     features = geometry.features
     ridges = [1e-1, 1e-3, 1e-5]
-    for ridge, found in zip(ridges, minimax_path(Geometry(K), y, w, ridges), strict=True):
+    for ridge, found in zip(ridges, minimax_path(CentredGeometry(K), y, w, ridges), strict=True):
         positive, negative = (
             class_moments(features[rows], w[rows], ridge) for rows in (y > 0, y < 0)
         )
@@ -105,7 +105,7 @@ def test_a_class_without_spread_pulls_the_mixture_to_its_end():
     K[np.ix_(y > 0, y > 0)] = 1.0
     K[np.ix_(y > 0, y < 0)] = K[np.ix_(y > 0, y < 0)][0]
     K[np.ix_(y < 0, y > 0)] = K[np.ix_(y > 0, y < 0)].T
-    (found,) = minimax_path(Geometry(K), y, w, [1e-4])
+    (found,) = minimax_path(CentredGeometry(K), y, w, [1e-4])
     assert found.gap <= 1e-8 * found.objective
     assert found.deviations[0] < found.deviations[1]
 
@@ -114,4 +114,4 @@ def test_equal_means_have_no_path():
     K, _, w = kernel_problem(n=20)
     K = np.block([[K, K], [K, K]])
     with pytest.raises(ValueError, match="means coincide"):
-        minimax_path(Geometry(K), np.r_[np.ones(20), -np.ones(20)], np.r_[w, w], [1e-2])
+        minimax_path(CentredGeometry(K), np.r_[np.ones(20), -np.ones(20)], np.r_[w, w], [1e-2])

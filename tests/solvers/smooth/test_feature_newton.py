@@ -9,7 +9,7 @@ import pytest
 from buttress.losses import LeakyHockeyStick
 from buttress.solvers.smooth import _feature_hessian, _feature_space, _wide_space
 from buttress.solvers.smooth._feature_hessian import SMALLEST_RIDGE
-from buttress.solvers.smooth.geometry import Geometry, from_gram, from_rows
+from buttress.solvers.smooth.geometry import ScaledGeometry, from_gram, from_rows
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.problems import Problems
 from buttress.solvers.smooth.spectral import solve_problems
@@ -68,7 +68,7 @@ def solve(
     start=None,
     signs_only=False,
 ):
-    geometry = Geometry(Phi, False, 1.0)
+    geometry = ScaledGeometry(Phi, False, 1.0)
     return newton(
         NewtonTask(
             geometry,
@@ -307,7 +307,7 @@ def test_curvature_lost_is_the_leverage_of_rows_that_became_flat(p):
 def test_penalties_that_lead_to_the_one_wanted_take_fewer_steps_to_the_same_solution(kernel_form):
     Phi, y, omega = problem(150, 5, 3, share=0.4)
     K = np.exp(-0.3 * ((Phi[:, None] - Phi) ** 2).sum(axis=2))
-    geometry = Geometry(K, True, 1.0) if kernel_form else Geometry(Phi, False, 1.0)
+    geometry = ScaledGeometry(K, True, 1.0) if kernel_form else ScaledGeometry(Phi, False, 1.0)
     ladder, wanted = small_steps(np.array([1e-5]))
     given = (geometry, y, omega, ladder, LeakyHockeyStick(), True, 1e-9, 1000)
     all_solved, one_wanted = newton(NewtonTask(*given)), newton(NewtonTask(*given, wanted=wanted))

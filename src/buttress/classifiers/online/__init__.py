@@ -1,9 +1,10 @@
 """Learners of streams: one file per learner, one shared base.
 
 `base` holds what all learners do, `labels` the classes met so far, `history` what was counted,
-`drift` the watch for change, `abstain` the band of refusals, `checkpoint` the files. A new learner
-is one file with its rule and its estimator, and one line below; ``buttress stream --model`` knows
-it by the name of its file.
+`drift` the watch for change, `abstain` the band of refusals, `checkpoint` the files. A newcomer
+adds a learner: one file with its rule and its estimator, and one line below; ``buttress stream
+--model`` knows it by the name of its file. Others import the names below and `base`, `checkpoint`,
+`labels`.
 """
 
 from buttress._lazy import attach

@@ -30,7 +30,7 @@ from buttress.classifiers.parameters import check_common, check_number, check_op
 from buttress.kernels import Kernel, check_symmetric, resolve_gamma
 from buttress.solvers.stream.budget import POLICIES
 from buttress.solvers.stream.model import OnlineModel
-from buttress.solvers.stream.rules import Outcome
+from buttress.solvers.stream.rules import StreamOutcome
 
 # Rows between two calls of a callback: some 50 ms of learning on a small model.
 _TASK_ROWS = 2048
@@ -158,7 +158,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
         outcome = self._continue(X, y, classes)
         return np.asarray(self.classes_[answers(outcome.scores)])
 
-    def _continue(self, X: Any, y: Any, classes: Any) -> Outcome:
+    def _continue(self, X: Any, y: Any, classes: Any) -> StreamOutcome:
         if self.kernel == "precomputed":
             raise ValueError(
                 "kernel='precomputed' is not accepted by partial_fit: a stream has no Gram "
@@ -270,7 +270,7 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
         codes: IntArray,
         positions: IntArray | None = None,
         answered: IntArray | None = None,
-    ) -> Outcome:
+    ) -> StreamOutcome:
         """Answer and learn validated rows, and keep the books.
 
         `positions` are given for rows that were seen before (their label came late), and

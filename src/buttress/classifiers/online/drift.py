@@ -10,7 +10,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.classifiers.online.labels import answers
 from buttress.solvers.stream.model import OnlineModel
-from buttress.solvers.stream.rules import Outcome
+from buttress.solvers.stream.rules import StreamOutcome
 
 
 class PageHinkley:
@@ -122,7 +122,7 @@ def learn_with_rival(
     rival: OnlineModel | None,
     new_model: Callable[[], OnlineModel],
     call: tuple[Any, Array, IntArray, IntArray],
-) -> tuple[Outcome, OnlineModel, OnlineModel | None]:
+) -> tuple[StreamOutcome, OnlineModel, OnlineModel | None]:
     """Learn the rows of one call; a challenger takes over at the very row that decides.
 
     Parameters
@@ -137,7 +137,7 @@ def learn_with_rival(
 
     Returns
     -------
-    outcome : Outcome
+    outcome : StreamOutcome
         Every row as seen by the model that answered it.
     model, rival : OnlineModel
         The two after the call.
@@ -147,7 +147,7 @@ def learn_with_rival(
     known = codes[rows]
     main = model.learn(*call)
     challenger = main if rival is None else rival.learn(*call)
-    answered: list[tuple[slice, Outcome]] = []
+    answered: list[tuple[slice, StreamOutcome]] = []
     begin, done = 0, 0
     while done < len(rows):
         wrong = answers(main.scores[rows[done:]]) != known[done:]
@@ -158,7 +158,7 @@ def learn_with_rival(
             done += index + 1
             after = slice(int(rows[done - 1]) + 1, None)
             rival = new_model()
-            challenger = Outcome.empty(len(codes), Y.shape[1])
+            challenger = StreamOutcome.empty(len(codes), Y.shape[1])
             learned = rival.learn(X[after], Y[after], positions[after], codes[after])
             challenger.rows(after).copy_from(learned)
         else:
@@ -172,7 +172,7 @@ def learn_with_rival(
                 answered.append((slice(begin, end), main))
                 begin, main, model = end, challenger, rival
             rival = None
-    outcome = Outcome.empty(len(codes), Y.shape[1])
+    outcome = StreamOutcome.empty(len(codes), Y.shape[1])
     for answered_rows, source in [*answered, (slice(begin, None), main)]:
         outcome.rows(answered_rows).copy_from(source.rows(answered_rows))
     return outcome, model, rival

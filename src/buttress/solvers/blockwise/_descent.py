@@ -51,7 +51,7 @@ class OffsetSearch(Protocol):
 
 
 @dataclass
-class State:
+class DescentState:
     """Where the columns are.
 
     Attributes
@@ -142,9 +142,9 @@ def descend(
     *,
     memory: int = 8,
     rounding: float = 1e-15,
-    state: State | None = None,
+    state: DescentState | None = None,
     offsets: OffsetSearch | None = None,
-) -> State:
+) -> DescentState:
     """Minimise all columns until their decrement is at most ``tolerance * (1 + |value|)``.
 
     Parameters
@@ -160,7 +160,7 @@ def descend(
         Steps remembered; 0 for a preconditioner that is the Hessian itself.
     rounding : float
         Relative accuracy of the values.
-    state : State, optional
+    state : DescentState, optional
         Go on from here instead of `start`.
     offsets : OffsetSearch, optional
         Used in the columns that it holds at the first point.
@@ -214,7 +214,7 @@ def descend(
 
 
 def _direction(
-    state: State,
+    state: DescentState,
     fresh: IntArray,
     pairs: _Memory,
     preconditioner: Preconditioner,
@@ -226,11 +226,11 @@ def _direction(
     return pairs.direction(state.gradient[:, fresh], fresh, preconditioner.apply)
 
 
-def _first_state(evaluate: Evaluate, start: Array) -> State:
+def _first_state(evaluate: Evaluate, start: Array) -> DescentState:
     n_columns = start.shape[1]
     value, gradient = evaluate(start, np.arange(n_columns))
     endless, none = np.full(n_columns, np.inf), np.zeros(n_columns, dtype=bool)
-    return State(start.copy(), value, gradient, endless, 1, none)
+    return DescentState(start.copy(), value, gradient, endless, 1, none)
 
 
 def _accepted(
@@ -251,7 +251,7 @@ def _shorter(step: Array, old: Array, slope: Array, value: Array) -> Array:
 
 
 def _with_offsets(
-    state: State,
+    state: DescentState,
     fresh: IntArray,
     pairs: _Memory,
     preconditioner: Preconditioner,

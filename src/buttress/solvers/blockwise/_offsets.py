@@ -19,7 +19,7 @@ from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, compiled, inner
 from buttress.blocks.base import Block
 from buttress.solvers.blockwise.objective import Objective
-from buttress.solvers.blockwise.passes import Reader, Rows, each_term
+from buttress.solvers.blockwise.passes import Reader, RowTile, each_term
 from buttress.solvers.smooth.margins import for_loss, set_slope
 
 # Mean curvature, relative to its bound, and the part of the rows that have it, below which a
@@ -75,11 +75,11 @@ class SampleOffsets:
     ----------
     sample : Objective
         The problem on a few rows; one offset and one loss term per row.
-    rows : Rows
+    rows : RowTile
         Those rows, mapped.
     """
 
-    def __init__(self, sample: Objective, rows: Rows) -> None:
+    def __init__(self, sample: Objective, rows: RowTile) -> None:
         self.sample, self.rows = sample, rows
         self.held: BoolArray = np.zeros(len(sample.columns), dtype=bool)
 
@@ -199,10 +199,10 @@ def sample_offsets(sample: Objective | None) -> SampleOffsets | None:
     ]
     fields = ("raw", "targets", "weight", "numbers", "codes", "members")
     whole = (np.concatenate([getattr(tile, name) for tile in tiles]) for name in fields)
-    return SampleOffsets(sample, Rows(*whole))
+    return SampleOffsets(sample, RowTile(*whole))
 
 
-def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
+def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[RowTile]:
     """The rows of a block with these places, tile by tile."""
     chosen = []
     start = block.start
@@ -210,7 +210,7 @@ def _tiles(reader: Reader, rows: IntArray, block: Block) -> list[Rows]:
         inside = rows[(rows >= start) & (rows < start + len(tile.raw))] - start
         start += len(tile.raw)
         chosen.append(
-            Rows(
+            RowTile(
                 tile.raw[inside],
                 tile.targets[inside],
                 tile.weight[inside],

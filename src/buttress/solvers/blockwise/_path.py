@@ -12,7 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from buttress._arrays import Array, IntArray
-from buttress.solvers.blockwise._descent import OffsetSearch, Preconditioner, State, descend
+from buttress.solvers.blockwise._descent import DescentState, OffsetSearch, Preconditioner, descend
 from buttress.solvers.blockwise._offsets import SampleOffsets
 from buttress.solvers.blockwise._preconditioners import (
     FixedCurvature,
@@ -39,13 +39,13 @@ class _Solved:
     """What is known of the columns of a path so far."""
 
     objective: Objective
-    state: State
+    state: DescentState
     line: IntArray  # (columns,): problem and fold as one number
     rank: IntArray  # (columns,): place among the line's penalties, the largest first
     factors: list[Array] = field(default_factory=list)
     group: IntArray = field(default_factory=lambda: np.empty(0, dtype=int))
 
-    def keep(self, columns: IntArray, reached: State) -> None:
+    def keep(self, columns: IntArray, reached: DescentState) -> None:
         state = self.state
         state.passes += reached.passes
         state.theta[:, columns], state.gradient[:, columns] = reached.theta, reached.gradient
@@ -65,7 +65,7 @@ def follow_path(
     max_passes: int,
     offsets: SampleOffsets | None = None,
     bound: Array | None = None,
-) -> tuple[State, SampledCurvature | None]:
+) -> tuple[DescentState, SampledCurvature | None]:
     """Solve all columns of a path.
 
     From a cold start a small penalty meets points without curvature; from its neighbours'
@@ -85,7 +85,7 @@ def follow_path(
 
     Returns
     -------
-    state : State
+    state : DescentState
         `passes` are those of all penalties together.
     metric : SampledCurvature or None
         The Hessians that were used; None for a single penalty.
@@ -101,7 +101,7 @@ def follow_path(
         if level:
             metric = _curvature(extra, begin, bound)
         search = None if offsets is None else offsets.only(columns)
-        state: State | None = None
+        state: DescentState | None = None
         for _ in range(_METRICS):
             most = min(max_passes, _PASSES)
             state = run(extra, begin, metric, tolerance[columns], most, state=state, offsets=search)
@@ -140,7 +140,7 @@ def _nothing_solved(objective: Objective) -> _Solved:
     rank[order] = positions - np.maximum.accumulate(np.where(begins, positions, 0))
     endless = np.full(shape[1], np.inf)
     none = np.zeros(shape[1], dtype=bool)
-    state = State(np.zeros(shape), endless.copy(), np.zeros(shape), endless, 0, none)
+    state = DescentState(np.zeros(shape), endless.copy(), np.zeros(shape), endless, 0, none)
     return _Solved(objective, state, line, rank, group=np.full(shape[1], -1))
 
 
@@ -215,9 +215,9 @@ def run(
     max_passes: int,
     *,
     memory: int = 8,
-    state: State | None = None,
+    state: DescentState | None = None,
     offsets: OffsetSearch | None = None,
-) -> State:
+) -> DescentState:
     """`descend` with tolerances on the distance to the minimum, and the data's rounding."""
     return descend(
         objective,

@@ -8,7 +8,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.blocks.base import Block
-from buttress.solvers.blockwise.columns import Columns, RowLoss
+from buttress.solvers.blockwise.columns import ProblemColumns, RowLoss
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import Reader, each_term
 
@@ -19,7 +19,7 @@ class _DualPass:
 
     reader: Reader
     rows: RowLoss
-    columns: Columns
+    columns: ProblemColumns
     weights: Array
     offsets: Array
     factors: Array  # (terms, 2, columns)

@@ -135,7 +135,7 @@ def row_hash(numbers: IntArray, seed: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ProblemColumns:
     """The problems solved together.
 
     Attributes
@@ -155,11 +155,11 @@ class Columns:
     def __len__(self) -> int:
         return len(self.alpha)
 
-    def __getitem__(self, index: Any) -> Columns:
-        return Columns(self.problem[index], self.fold[index], self.alpha[index])
+    def __getitem__(self, index: Any) -> ProblemColumns:
+        return ProblemColumns(self.problem[index], self.fold[index], self.alpha[index])
 
 
-def column_grid(n_problems: int, folds: Sequence[int], alphas: Any) -> Columns:
+def column_grid(n_problems: int, folds: Sequence[int], alphas: Any) -> ProblemColumns:
     """One column for every combination, penalties fastest, then folds, then problems.
 
     Examples
@@ -170,4 +170,4 @@ def column_grid(n_problems: int, folds: Sequence[int], alphas: Any) -> Columns:
     problem, fold, alpha = np.meshgrid(
         np.arange(n_problems), np.asarray(folds), np.asarray(alphas, dtype=float), indexing="ij"
     )
-    return Columns(problem.ravel(), fold.ravel(), alpha.ravel())
+    return ProblemColumns(problem.ravel(), fold.ravel(), alpha.ravel())

@@ -12,7 +12,7 @@ import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.blocks.base import Block
-from buttress.solvers.blockwise.columns import Columns
+from buttress.solvers.blockwise.columns import ProblemColumns
 from buttress.solvers.blockwise.objective import Objective
 from buttress.solvers.blockwise.passes import Reader
 from buttress.solvers.smooth.margins import straight_up_to_one
@@ -26,7 +26,7 @@ class _EndsPass:
     """Ends of the interval of offsets that keep every margin of a block at or below one."""
 
     reader: Reader
-    columns: Columns
+    columns: ProblemColumns
     weights: Array
 
     def __call__(self, block: Block) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from buttress._arrays import Array, IntArray
 from buttress._deadline import check_time
 from buttress.blocks.base import ArrayBlocks, Block, BlockSource
 from buttress.kernels.approximate import FeatureMap, LinearMap
-from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers.blockwise.columns import Folds, ProblemColumns, RowLoss
 from buttress.solvers.blockwise.passes import CurvaturePass, GradientPass, GramPass, Reader
 from buttress.solvers.blockwise.scan import Summary, scan
 
@@ -30,7 +30,7 @@ class Objective:
     reader: Reader
     basis: Array | None
     rows: RowLoss
-    columns: Columns
+    columns: ProblemColumns
     class_folds: Array  # (n_classes, n_folds + 1): row weight of each class in each fold
     linear: Array | None = None
     rotation: Array | None = None
@@ -215,7 +215,7 @@ def make_objective(
     features: FeatureMap,
     summary: Summary,
     rows: RowLoss,
-    columns: Columns,
+    columns: ProblemColumns,
     folds: Folds,
     linear: Any = None,
 ) -> Objective:

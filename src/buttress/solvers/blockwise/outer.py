@@ -199,7 +199,7 @@ def solve_radius_columns(
     theta[m:] = _first_offsets(objective)
     _, gradient = _without_penalty(objective)(theta, everything)
     top = np.maximum(np.linalg.norm(gradient[:m], axis=0) / (2.0 * radius), 1e-300)
-    search = _PenaltySearch(n_columns)
+    search = _PenaltySecant(n_columns)
     logs = np.log(top)
     floor = logs + np.log(_NO_PENALTY)
     value: Array = np.zeros(n_columns)
@@ -252,7 +252,7 @@ def _rounding(objective: Objective) -> float:
     return 1e-4 if objective.source.dtype == np.float32 else 0.0
 
 
-class _PenaltySearch:
+class _PenaltySecant:
     """A safeguarded secant for ``log norm(log penalty) = aim`` in every column."""
 
     def __init__(self, n_columns: int) -> None:

@@ -17,7 +17,7 @@ from buttress._arrays import Array, IntArray
 from buttress.blocks.base import Block
 from buttress.kernels.approximate import FeatureMap
 from buttress.solvers.blockwise._tile_loop import TileLoop
-from buttress.solvers.blockwise.columns import Columns, Folds, RowLoss
+from buttress.solvers.blockwise.columns import Folds, ProblemColumns, RowLoss
 from buttress.solvers.numerics.workspace import workspace
 
 # Bytes of one tile of mapped rows: it is made and used within the processor's cache. Rows that
@@ -26,7 +26,7 @@ _TILE_BYTES, _MAPPED_TILE_BYTES = 2_000_000, 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowTile:
     """A tile: mapped rows, ±1 targets (one column per problem), row weights, fold membership.
 
     `members`, of shape (rows, n_folds + 1), is the row weight where a fold trains on the row,
@@ -54,16 +54,16 @@ class Reader:
     folds: Folds
     balance: Array | None = None
 
-    def tiles(self, block: Block) -> Iterable[Rows]:
+    def tiles(self, block: Block) -> Iterable[RowTile]:
         """Go through a block. Tiles of rows that stay mapped in memory are made once."""
         if block.kept is None or self.features.flops_per_row > 0:
             return self._tiles(block, _TILE_BYTES)
         if block.kept.get("reader") is not self:
             block.kept.update(reader=self, tiles=list(self._tiles(block, _MAPPED_TILE_BYTES)))
-        tiles: list[Rows] = block.kept["tiles"]
+        tiles: list[RowTile] = block.kept["tiles"]
         return tiles
 
-    def _tiles(self, block: Block, size: int) -> Iterator[Rows]:
+    def _tiles(self, block: Block, size: int) -> Iterator[RowTile]:
         codes, numbers, n_raw = self.codes(block), block.numbers, self.features.n_raw
         step = max(64, size // max(1, n_raw * block.X.dtype.itemsize))
         for start in range(0, len(block), step):
@@ -75,7 +75,7 @@ class Reader:
             members = self.folds.train(numbers[span]) * weight[:, None]
             if self.balance is not None:
                 members *= self.balance[codes[span]]
-            yield Rows(
+            yield RowTile(
                 raw,
                 targets,
                 weight.astype(raw.dtype),
@@ -107,7 +107,7 @@ class GradientPass:
 
     reader: Reader
     rows: RowLoss
-    columns: Columns
+    columns: ProblemColumns
     weights: Array  # (n_raw, columns), in the data's precision
     offsets: Array  # (n_offsets, columns)
 
@@ -149,7 +149,7 @@ class GradientPass:
 
 
 def each_term(
-    rows: RowLoss, columns: Columns, tile: Rows, scores: Array, offsets: Array
+    rows: RowLoss, columns: ProblemColumns, tile: RowTile, scores: Array, offsets: Array
 ) -> Iterator[tuple[Array, Array, Any]]:
     """Targets, margins and costs of each loss term, for all rows and columns of a tile."""
     single = tile.targets.shape[1] == 1
@@ -178,7 +178,7 @@ class CurvaturePass:
 
     reader: Reader
     rows: RowLoss
-    columns: Columns
+    columns: ProblemColumns
     weights: Array
     offsets: Array
 

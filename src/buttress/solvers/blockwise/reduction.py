@@ -15,7 +15,7 @@ from scipy import linalg
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import one_blas_thread
 from buttress.blocks.base import Block
-from buttress.solvers.blockwise._descent import Preconditioner, State
+from buttress.solvers.blockwise._descent import DescentState, Preconditioner
 from buttress.solvers.blockwise._offsets import SampleOffsets, sample_offsets
 from buttress.solvers.blockwise._path import LEAST_TOLERANCE, follow_path, run
 from buttress.solvers.blockwise._preconditioners import (
@@ -184,7 +184,7 @@ class ColumnSolver:
         self.metric: Preconditioner | None = None
         self.small: Objective | None = None
         self.n_rows = objective.source.n_rows
-        self.reached: State | None = None
+        self.reached: DescentState | None = None
         self.offsets: SampleOffsets | None = None
         self.used = [method]
 
@@ -290,7 +290,7 @@ class ColumnSolver:
 
     def _finish(
         self, objective: Objective, start: Array, tolerance: Array, max_passes: int
-    ) -> State:
+    ) -> DescentState:
         """Descend in the metric at hand; let Newton finish when that is cheaper."""
         assert self.metric is not None
         state, self.reached = self.reached, None
@@ -357,7 +357,7 @@ class ColumnSolver:
 
 
 def _newton_is_cheaper(
-    objective: Objective, state: State, before: Array | None, tolerance: Array
+    objective: Objective, state: DescentState, before: Array | None, tolerance: Array
 ) -> bool:
     """Compare the operations that both methods still need, from the rate seen so far."""
     live = ~state.done

@@ -11,7 +11,7 @@ from buttress._arrays import Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
+class _VariableGroup:
     """The variables of one group.
 
     Attributes
@@ -52,13 +52,15 @@ class PointSpace:
 
     def __init__(self, points: Array, row: IntArray, group: IntArray, n_groups: int) -> None:
         self.points, self.row, self.n_groups = points, row, n_groups
-        self.groups: list[_Group] = []
+        self.groups: list[_VariableGroup] = []
         for number in (*range(self.n_groups), -1):
             members = np.flatnonzero(group == number)
             if len(members):
                 rows, of = np.unique(row[members], return_inverse=True)
                 chosen = points if len(rows) == len(points) else points[rows]
-                self.groups.append(_Group(number, members, chosen, of, np.empty_like(chosen)))
+                self.groups.append(
+                    _VariableGroup(number, members, chosen, of, np.empty_like(chosen))
+                )
 
     @property
     def spread(self) -> float:
@@ -94,17 +96,17 @@ class PointSpace:
         matrix = np.eye(self.points.shape[1])
         blocks = []
         for group in self.groups:
-            block = _Block(group, inverse[group.members])
+            block = _ScaledGroup(group, inverse[group.members])
             matrix += block.scaled.T @ block.scaled
             blocks.append(block)
         factor, info = linalg.lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         return None if info != 0 else PointSystem(factor, blocks, inverse, self.n_groups)
 
 
-class _Block:
+class _ScaledGroup:
     """A group's points, centred with the weights ``phi = 1 / theta`` and times ``sqrt(phi)``."""
 
-    def __init__(self, group: _Group, inverse: Array) -> None:
+    def __init__(self, group: _VariableGroup, inverse: Array) -> None:
         self.group, self.inverse = group, inverse
         phi = group.sums(inverse)
         self.total = float(phi.sum())
@@ -124,7 +126,9 @@ class PointSystem:
     """A factorised system: the multipliers are eliminated first, which centres the points of
     every group with the weights ``1 / theta``; what is left is one plus the scatters."""
 
-    def __init__(self, factor: Array, blocks: list[_Block], inverse: Array, n_groups: int) -> None:
+    def __init__(
+        self, factor: Array, blocks: list[_ScaledGroup], inverse: Array, n_groups: int
+    ) -> None:
         self.factor, self.blocks, self.inverse, self.n_groups = factor, blocks, inverse, n_groups
 
     def solve(self, right: Array, vector: Array, missing: Array) -> tuple[Array, Array, Array]:

@@ -113,7 +113,7 @@ def minimise_with_sums(
     >>> np.round(result.b, 6), np.round(result.w, 6)
     (array([ 0.5, -0.5]), array([1.]))
     """
-    search = _Search(problem)
+    search = _InteriorRun(problem)
     if not len(search.q):
         m, k = len(problem.q), len(problem.sums)
         w = search.space.vector(search.fixed)
@@ -127,7 +127,7 @@ def minimise_with_sums(
 _Interior = tuple[Array, Array, Array, Array, Array, Array]
 
 
-class _Search:
+class _InteriorRun:
     """One run; variables whose box is a point are part of the constants."""
 
     def __init__(self, problem: SumsProblem) -> None:
@@ -212,7 +212,14 @@ class _NewtonStep:
     """
 
     def __init__(
-        self, search: _Search, s: Array, t: Array, zl: Array, zu: Array, w: Array, multiplier: Array
+        self,
+        search: _InteriorRun,
+        s: Array,
+        t: Array,
+        zl: Array,
+        zu: Array,
+        w: Array,
+        multiplier: Array,
     ) -> None:
         self.search, self.s, self.t, self.zl, self.zu = search, s, t, zl, zu
         space, row = search.space, search.row

@@ -11,7 +11,7 @@ from buttress.solvers.hinge._block_kernel import BlockKernel
 from buttress.solvers.hinge._free_newton import newton_step
 from buttress.solvers.hinge._smo_block import solve_block, workspace
 from buttress.solvers.hinge._smo_loops import choose_rows, enter_block, leave_block
-from buttress.solvers.hinge._smo_problem import BoxProblem, State
+from buttress.solvers.hinge._smo_problem import BoxPoint, BoxProblem
 
 # Rows of a block, at least.
 _BLOCK = 256
@@ -42,7 +42,7 @@ _PER_BLOCK = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _RowBlock:
     rows: IntArray
     members: IntArray  # their variables by layer; the last variable of all where there is none
     K: Array  # the leading rows and columns are those of the block
@@ -53,12 +53,12 @@ class Descent:
 
     def __init__(self, problem: BoxProblem) -> None:
         self.problem, self.terms = problem, problem.terms
-        self.whole: _Block | None = None
+        self.whole: _RowBlock | None = None
         # whether the last run ended without its tolerance, and its work in microseconds
         self.exhausted = False
         self.spent = 0.0
 
-    def run(self, state: State, tol: float, max_iter: int, allowance: float = np.inf) -> int:
+    def run(self, state: BoxPoint, tol: float, max_iter: int, allowance: float = np.inf) -> int:
         """Alternate blocks of pair steps with Newton steps; the number of pair steps.
 
         Ends early when the work, in microseconds by measured times, exceeds `allowance`, or will.
@@ -71,7 +71,7 @@ class Descent:
         near = _POLISHED_FROM * self.terms.margin if tight else 0.0
         features = problem.K.features is not None
         hopeless = _HOPELESS * self.terms.margin
-        block: _Block | None = None
+        block: _RowBlock | None = None
         while steps < max_iter and self.spent < allowance:
             seen = problem.survey(state)
             target = problem.reachable(tol, seen)
@@ -109,7 +109,7 @@ class Descent:
         step = 0.1 + (1.2e-3 if rows < _CACHED else 2e-3) * rows * len(self.terms.layers)
         return newton, step
 
-    def _newton(self, state: State, free: IntArray) -> tuple[bool, float]:
+    def _newton(self, state: BoxPoint, free: IntArray) -> tuple[bool, float]:
         """Minimise over the free variables at once; False when there are too many or none.
 
         Also the work in microseconds.
@@ -134,7 +134,7 @@ class Descent:
 
     # -- blocks ----------------------------------------------------------------------------
 
-    def _next_block(self, state: State, last: _Block | None, n_free: int) -> _Block:
+    def _next_block(self, state: BoxPoint, last: _RowBlock | None, n_free: int) -> _RowBlock:
         """The rows of the worst violators, then free ones of the last block, then any free."""
         problem = self.problem
         n = problem.K.n
@@ -153,7 +153,7 @@ class Descent:
         )  # fmt: skip
         return self._block(rows[:count])
 
-    def _block(self, rows: IntArray) -> _Block:
+    def _block(self, rows: IntArray) -> _RowBlock:
         K = self.problem.K.whole if len(rows) == self.problem.K.n else None
         # a single-precision kernel is copied: the loop is compiled for one precision
         if K is None or K.dtype != np.float64:
@@ -162,9 +162,9 @@ class Descent:
             kernel = self.terms.kernel
             kernel.move_to(rows)
             rows, K = kernel.rows, kernel.matrix
-        return _Block(rows, self.terms.layers[:, rows], K)
+        return _RowBlock(rows, self.terms.layers[:, rows], K)
 
-    def _solve_block(self, state: State, block: _Block, tol: float, max_iter: int) -> int:
+    def _solve_block(self, state: BoxPoint, block: _RowBlock, tol: float, max_iter: int) -> int:
         problem, members = self.problem, block.members
         inside = np.empty((5, *members.shape))
         enter_block(members, state.b, problem.v, problem.box, inside)

@@ -26,7 +26,7 @@ _KERNEL_ROUNDING = 1e-13
 
 
 @dataclass(eq=False)
-class State:
+class BoxPoint:
     """A point; changed in place."""
 
     b: Array  # signed variables s_j a_j
@@ -157,15 +157,15 @@ class BoxProblem:
         small.widest_slack = factor * self.widest_slack
         return small
 
-    def starting_state(self, start: Array | None, start_g: tuple[Array, Array] | None) -> State:
+    def starting_state(self, start: Array | None, start_g: tuple[Array, Array] | None) -> BoxPoint:
         """`start` moved into the box and made to meet the sum constraints."""
         given = np.zeros(len(self.q)) if start is None else self.sign * np.asarray(start)
         b = np.clip(given, self.lower, self.upper)
         if start_g is None:
             c = self.row_sums(b)
-            state = State(b, c, self.K.times(c))
+            state = BoxPoint(b, c, self.K.times(c))
         else:
-            state = State(b, start_g[0], np.array(start_g[1], dtype=np.float64))
+            state = BoxPoint(b, start_g[0], np.array(start_g[1], dtype=np.float64))
             self.refresh(state)
         self._repair(state)
         return state
@@ -181,7 +181,7 @@ class BoxProblem:
             some = slice(first, first + self.K.most_rows)
             self.K.add(rows[some], steps[some], g, self.rough)
 
-    def _repair(self, state: State) -> None:
+    def _repair(self, state: BoxPoint) -> None:
         """Make every group sum zero by moving the variables that gain most from it."""
         sums = np.bincount(self.group + 1, weights=state.b, minlength=self.n_groups + 1)
         excess = sums[1:].astype(np.float64)
@@ -193,7 +193,7 @@ class BoxProblem:
             raise ValueError(f"The box cannot meet the sum constraint of group {short}.")
         self.refresh(state)
 
-    def refresh(self, state: State) -> None:
+    def refresh(self, state: BoxPoint) -> None:
         """Bring the sums up to date with the variables."""
         c = self.row_sums(state.b)
         change = c - state.c
@@ -201,7 +201,7 @@ class BoxProblem:
         self.add(moved, change[moved], state.g)
         state.c = c
 
-    def survey(self, state: State) -> Survey:
+    def survey(self, state: BoxPoint) -> Survey:
         """Refresh the scores `v` and their extremes `best`; what they say of the point."""
         worst, n_free, largest, square = survey(
             (state.b, state.c, state.g), self.box, (self.q, self.row, self.group),

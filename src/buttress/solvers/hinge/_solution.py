@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers.hinge.certificate import Certificate, Worth
+from buttress.solvers.hinge.certificate import StepCertificate, Worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class HingeSolution:
         Whether the outer loop, if any, became stationary and the last step reached its tolerance.
     w : array of shape (p,) or None
         The function as a vector, where the kernel has features.
-    certificate : Certificate
+    certificate : StepCertificate
         Judges models; see `worth`.
     """
 
@@ -45,7 +45,7 @@ class HingeSolution:
     n_iter: int
     converged: bool
     w: Array | None
-    certificate: Certificate
+    certificate: StepCertificate
 
     def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
         """Objective, gap and violation of a model with these row values, bias and norm."""

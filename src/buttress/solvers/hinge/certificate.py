@@ -39,7 +39,7 @@ class Worth(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class StepCertificate:
     """A dual point of a convex step, ready to judge models of the same rows.
 
     Attributes
@@ -90,6 +90,6 @@ class Certificate:
         return max(float(np.abs(short) @ room) + apart, 0.0)
 
 
-def certificate_of(terms: HingeTerms, pattern: BoolArray, step: BoxSolution) -> Certificate:
+def certificate_of(terms: HingeTerms, pattern: BoolArray, step: BoxSolution) -> StepCertificate:
     """The certificate of a convex step with tangents at `pattern`."""
-    return Certificate(terms, pattern, step.a, step.c, step.square)
+    return StepCertificate(terms, pattern, step.a, step.c, step.square)

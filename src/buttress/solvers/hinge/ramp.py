@@ -274,7 +274,7 @@ class _BallProblem(_RampProblem):
 
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> _BallPoint:
         penalty = warm.C if isinstance(warm, _BallPoint) and warm.step is not None else None
-        search = _PenaltySearch(self, pattern, warm if penalty is not None else None, tol)
+        search = _RadiusSearch(self, pattern, warm if penalty is not None else None, tol)
         return search.run(self._first_penalty() if penalty is None else penalty)
 
     def _first_penalty(self) -> float:
@@ -285,7 +285,7 @@ class _BallProblem(_RampProblem):
         return self.radius / norm if norm > 0 else 1.0
 
 
-class _PenaltySearch:
+class _RadiusSearch:
     """Find C with ``||f_C|| = radius``; every solution starts from the last one, rescaled."""
 
     def __init__(

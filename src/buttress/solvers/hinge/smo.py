@@ -30,7 +30,7 @@ from buttress.solvers.hinge._interior_finish import (
     work_before_interior,
 )
 from buttress.solvers.hinge._smo_descent import Descent
-from buttress.solvers.hinge._smo_problem import BoxProblem, BoxTerms, State
+from buttress.solvers.hinge._smo_problem import BoxPoint, BoxProblem, BoxTerms
 
 __all__ = ["BoxSolution", "BoxTerms", "middle", "solve_box_qp"]
 
@@ -190,7 +190,9 @@ def solve_box_qp(
     return solution
 
 
-def _roughly(problem: BoxProblem, descent: Descent, state: State, tol: float, max_iter: int) -> int:
+def _roughly(
+    problem: BoxProblem, descent: Descent, state: BoxPoint, tol: float, max_iter: int
+) -> int:
     """Descend with sums of few digits as far as they allow; the pair steps taken.
 
     Sums of all digits follow, where `tol` asks for more; the certificate has them in any case.
@@ -213,7 +215,7 @@ def _wanted(solution: BoxSolution, tol: float) -> float:
 def _refined(
     problem: BoxProblem,
     descent: Descent,
-    state: State,
+    state: BoxPoint,
     tol: float,
     steps: int,
     max_iter: int,
@@ -225,7 +227,7 @@ def _refined(
         if descent.exhausted:
             break
         values = solution.g if solution.w is None else problem.K.times(solution.c)
-        state = State(problem.sign * solution.a, solution.c.copy(), values.copy())
+        state = BoxPoint(problem.sign * solution.a, solution.c.copy(), values.copy())
         steps += max(1, descent.run(state, 0.5 * tol, max_iter - steps, allowance))
         refined = _certified(problem, state, tol, steps)
         # Where no more than a third is gained rounding, or the interior point, has the word.
@@ -242,7 +244,7 @@ def _by_interior_point(
     b, w, n_iter = interior_point(problem)
     steps = solution.n_iter + n_iter
     if problem.K.features is not None:
-        candidate = _certified(problem, State(b, solution.c, solution.g), tol, steps, w)
+        candidate = _certified(problem, BoxPoint(b, solution.c, solution.g), tol, steps, w)
         # Two gaps of rounding's size say nothing; whether the conditions hold does.
         return min(candidate, solution, key=lambda each: (not each.converged, each.gap))
     state = problem.starting_state(problem.sign * b, None)
@@ -254,7 +256,7 @@ def _by_interior_point(
 
 def _from_smaller_boxes(
     problem: BoxProblem, tol: float, max_iter: int, allowance: float
-) -> tuple[State, int, float]:
+) -> tuple[BoxPoint, int, float]:
     """A start from problems whose boxes grow to this one's; also the pair steps and the work.
 
     Pair steps that are short against the box take very many to find which variables end at
@@ -272,13 +274,13 @@ def _from_smaller_boxes(
         share = (allowance - spent) / (level + 1)
         steps += descent.run(state, rough, max_iter - steps, share)
         spent += descent.spent
-        state = State(_BOX_GROWTH * state.b, _BOX_GROWTH * state.c, _BOX_GROWTH * state.g)
+        state = BoxPoint(_BOX_GROWTH * state.b, _BOX_GROWTH * state.c, _BOX_GROWTH * state.g)
     np.clip(state.b, problem.lower, problem.upper, out=state.b)
     return state, steps, spent
 
 
 def _certified(
-    problem: BoxProblem, state: State, tol: float, steps: int, w: Array | None = None
+    problem: BoxProblem, state: BoxPoint, tol: float, steps: int, w: Array | None = None
 ) -> BoxSolution:
     """The point with what is near a bound on it, and everything recomputed from there.
 
@@ -297,7 +299,7 @@ def _certified(
         w = vector if w is None else w
         square = float(vector @ vector)
         g, apart = features @ w, 0.5 * float(np.sum((w - vector) ** 2))
-    seen = problem.survey(State(b, c, g))
+    seen = problem.survey(BoxPoint(b, c, g))
     reachable = problem.reachable(tol, seen)
     interval = problem.best[:-1].copy()
     interval[interval <= -1e299] = -np.inf

@@ -12,8 +12,8 @@ from scipy import linalg
 from buttress._arrays import Array
 from buttress.solvers.boxqp.group_sums import SumsProblem, longest_step, minimise_with_sums
 from buttress.solvers.numerics.lapack import cholesky_in_place, cholesky_solve
-from buttress.solvers.sets._spaces import Rows
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets._spaces import LabelledRows
+from buttress.solvers.sets.geometry import CentredGeometry
 
 # No weight exceeds one, so a cap beyond it never binds.
 _FREE_CAP = 2.0
@@ -35,7 +35,7 @@ _HULL_STEPS = 100
 
 
 def hull_weights(
-    geometry: Geometry, rows: Rows, cap: Array, max_iter: int, enough: float = 0.0
+    geometry: CentredGeometry, rows: LabelledRows, cap: Array, max_iter: int, enough: float = 0.0
 ) -> tuple[Array, int]:
     """The weights of both nearest points, and the number of interior-point steps.
 

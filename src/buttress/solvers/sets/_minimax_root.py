@@ -18,13 +18,13 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.solvers.sets._spaces import (
-    FeatureSpace,
+    FeatureFunctions,
     Function,
     IllConditioned,
-    KernelSpace,
-    Rows,
+    KernelFunctions,
+    LabelledRows,
 )
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 
 _ROOT_STEPS = 60
 # The logarithm of the mixture's odds stays within these.
@@ -71,7 +71,7 @@ class MinimaxFunction:
 
 
 def minimax_path(
-    geometry: Geometry,
+    geometry: CentredGeometry,
     y: Array,
     weight: Array,
     ridges: Sequence[float] | Array,
@@ -82,7 +82,7 @@ def minimax_path(
 
     Parameters
     ----------
-    geometry : Geometry
+    geometry : CentredGeometry
         The points.
     y : array of shape (n,)
         Labels, ±1, both present.
@@ -107,14 +107,14 @@ def minimax_path(
     Three to six Cholesky factorisations per ridge: n^3/3 operations each in kernel form, n r^2
     for points of rank r.
     """
-    rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64))
+    rows = LabelledRows(np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64))
     search = _Root(geometry.space(), rows)
     odds, results = 0.0, []
     for ridge in ridges:
         try:
             result, odds = search.solve(float(ridge), odds, precision)
         except IllConditioned:
-            search = _Root(FeatureSpace(geometry.features), rows)
+            search = _Root(FeatureFunctions(geometry.features), rows)
             result, odds = search.solve(float(ridge), odds, precision)
         results.append(result)
     return results
@@ -135,7 +135,7 @@ class _Trial:
 class _Root:
     """The scalar equation in the logarithm of ``t / (1 - t)``, nearly linear there."""
 
-    def __init__(self, space: KernelSpace | FeatureSpace, rows: Rows) -> None:
+    def __init__(self, space: KernelFunctions | FeatureFunctions, rows: LabelledRows) -> None:
         self.space, self.rows = space, rows
         self.share = rows.uniform()
         self.signed = rows.y * self.share
@@ -188,7 +188,7 @@ class _Root:
 
     def _function(self, coef: Array) -> Function:
         """``sum_i coef_i phi_i`` in the coordinates of the space."""
-        if isinstance(self.space, FeatureSpace):
+        if isinstance(self.space, FeatureFunctions):
             return self.space.features.T @ coef, coef
         return coef, self.space.values(coef)
 
@@ -201,7 +201,7 @@ class _Root:
         kappa = 1.0 / objective
         s, means = (scale * s[0], scale * s[1]), (scale * trial.means[0], scale * trial.means[1])
         values = scale * trial.w[1]
-        if isinstance(self.space, FeatureSpace):
+        if isinstance(self.space, FeatureFunctions):
             # ridge w = difference - (t C_p + (1-t) C_n) w divides by no small eigenvalue
             scatter, _ = self._scatter(values)
             mixed = np.where(self.rows.masks[0], t, 1.0 - t) * scatter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.solvers.sets._spaces import FeatureFactor, IllConditioned, KernelFactor, Rows
+from buttress.solvers.sets._spaces import FeatureFactor, IllConditioned, KernelFactor, LabelledRows
 
 # With a rank above this part of n the kernel form costs less.
 _KERNEL_ABOVE = 0.5
@@ -23,13 +23,13 @@ class PathSystem:
     ----------
     features : array of shape (n, p)
         The points.
-    rows : Rows
+    rows : LabelledRows
     K : array of shape (n, n), optional
         Their products, where they are held: with many dimensions the systems are solved by a
         factor of n³/3 operations, as long as its digits are enough, instead of n p².
     """
 
-    def __init__(self, features: Array, rows: Rows, K: Array | None = None) -> None:
+    def __init__(self, features: Array, rows: LabelledRows, K: Array | None = None) -> None:
         n, p = features.shape
         self.features, self.rows = features, rows
         self.K = K if p > _KERNEL_ABOVE * n else None

@@ -16,9 +16,9 @@ from buttress.solvers.sets._conic import conic_weights
 from buttress.solvers.sets._hulls import hull_weights
 from buttress.solvers.sets._path_factor import PathSystem
 from buttress.solvers.sets._result import DistanceResult, check_feasible
-from buttress.solvers.sets._search import Point, Search
-from buttress.solvers.sets._spaces import FeatureSpace, IllConditioned, Rows
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets._search import Search, SearchPoint
+from buttress.solvers.sets._spaces import FeatureFunctions, IllConditioned, LabelledRows
+from buttress.solvers.sets.geometry import CentredGeometry
 from buttress.solvers.sets.thresholds import central_threshold, quantile_threshold
 
 # Where ||z_p - z_n|| is below this part of the distance of the class means, dividing by it
@@ -50,7 +50,7 @@ class DistanceProblem:
 
     def __init__(
         self,
-        geometry: Geometry | Array,
+        geometry: CentredGeometry | Array,
         y: Array,
         loss: Any,
         sample_weight: Array | None,
@@ -59,14 +59,16 @@ class DistanceProblem:
         precision: float = 1e-10,
         storage: Any = np.float64,
     ) -> None:
-        self.geometry = geometry if isinstance(geometry, Geometry) else Geometry(geometry)
+        self.geometry = (
+            geometry if isinstance(geometry, CentredGeometry) else CentredGeometry(geometry)
+        )
         y = np.asarray(y, dtype=np.float64)
         w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         check_feasible(loss, y, w)
-        self.rows, self.loss, self.tol, self.max_iter = Rows(y, w), loss, tol, max_iter
+        self.rows, self.loss, self.tol, self.max_iter = LabelledRows(y, w), loss, tol, max_iter
         self.hinge = isinstance(loss, (NuHinge, HardMargin))
         self.precision, self.storage = precision, np.dtype(storage)
-        self.last: Point | None = None
+        self.last: SearchPoint | None = None
         self.search: Search | None = None
         self.hull: tuple[Array, int] | None = None
         # of those that will be asked for
@@ -96,13 +98,13 @@ class DistanceProblem:
             point = self._over_smaller(radius, point.n_iter)
         return min(result, self._at_point(point, radius), key=_gap)
 
-    def _at_point(self, point: Point, radius: float) -> DistanceResult:
+    def _at_point(self, point: SearchPoint, radius: float) -> DistanceResult:
         """The result at the end of a search, which the next one starts from."""
         self.last = point
         norm = self._start_search().norm((point.x, point.g))
         return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
 
-    def _straight(self, search: Search, point: Point, radius: float) -> Point:
+    def _straight(self, search: Search, point: SearchPoint, radius: float) -> SearchPoint:
         """Newton steps for this radius at once; they end unfinished where they go astray."""
         most = min(_STRAIGHT_STEPS, self.max_iter)
         try:
@@ -114,7 +116,7 @@ class DistanceProblem:
             start = search.start(search.first_multiplier(radius))
             return search.constrained(start, radius, most)
 
-    def _from_inside(self, loss: Followed, radius: float, spent: int) -> Point:
+    def _from_inside(self, loss: Followed, radius: float, spent: int) -> SearchPoint:
         """By the interior point, which keeps the digits that Newton steps lose."""
         mu = self._start_search().first_multiplier(radius)
         system = PathSystem(self.geometry.features, self.rows, self.geometry.gram)
@@ -124,16 +126,16 @@ class DistanceProblem:
         thresholds = search.thresholds(g, (float(inside.r[0]), float(inside.r[1])))
         weights = inside.weights / self.rows.total
         steps = spent + inside.n_iter
-        return Point(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
+        return SearchPoint(inside.v, g, thresholds, inside.mu, n_iter=steps, weights=weights)
 
-    def _over_smaller(self, radius: float, spent: int) -> Point:
+    def _over_smaller(self, radius: float, spent: int) -> SearchPoint:
         """Approach `radius` from smaller ones: sharp losses converge slowly from far away."""
         try:
             return self._continued(self._start_search(), radius, spent)
         except IllConditioned:
             return self._continued(self._start_search(features=True), radius, spent)
 
-    def _continued(self, search: Search, radius: float, spent: int) -> Point:
+    def _continued(self, search: Search, radius: float, spent: int) -> SearchPoint:
         smaller = _GENTLE / max(search.space.spread, 1e-300)
         n_steps = int(np.ceil(np.log(max(radius / smaller, 1.0)) / np.log(_RADIUS_GROWTH)))
         point = search.start(search.first_multiplier(min(smaller, radius)))
@@ -162,14 +164,14 @@ class DistanceProblem:
 
     def _start_search(self, features: bool = False) -> Search:
         if self.search is None or features:
-            space = FeatureSpace(self.geometry.features) if features else self.geometry.space()
+            space = FeatureFunctions(self.geometry.features) if features else self.geometry.space()
             self.search = Search(space, self.rows, self.loss, self.max_iter, self.precision)
             self.last = None
         return self.search
 
     # -- certificates ----------------------------------------------------------------------
 
-    def _certified(self, point: Point, radius: float, *, active: bool) -> DistanceResult:
+    def _certified(self, point: SearchPoint, radius: float, *, active: bool) -> DistanceResult:
         """Scale to the ball, recompute thresholds, weights, both objectives and the gap."""
         search, rows = self.search, self.rows
         assert search is not None
@@ -188,7 +190,7 @@ class DistanceProblem:
             nearest = rows.y * alpha * (radius / max(distance, 1e-300))
             c = self.geometry.coefficients(x) if touching else nearest
             return self._result(c, x, r, alpha, distance, radius, active, point.n_iter)
-        if isinstance(search.space, FeatureSpace):
+        if isinstance(search.space, FeatureFunctions):
             x = self._expansion(x, r, alpha, 0.0 if touching else distance, radius)
             # directions that no expansion holds may have made up most of the norm
             active = active and self.geometry.function(x, None)[1] >= _WHOLE_NORM * radius
@@ -250,7 +252,7 @@ class DistanceProblem:
         else:
             v = self._from_optimality(alpha)
         self._start_search(features=True)
-        point = Point(v, features @ v, (0.0, 0.0), 0.0, n_iter=n_iter)
+        point = SearchPoint(v, features @ v, (0.0, 0.0), 0.0, n_iter=n_iter)
         norm = float(np.linalg.norm(v))
         return self._certified(point, radius, active=norm >= radius * (1.0 - 1e-9))
 

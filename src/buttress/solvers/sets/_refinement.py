@@ -13,7 +13,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress._compile import compiled
-from buttress.solvers.sets._spaces import Function, KernelFactor, Rows
+from buttress.solvers.sets._spaces import Function, KernelFactor, LabelledRows
 
 # Below this many rows a factorisation costs no more than a few steps.
 REFINED_ROWS = 300
@@ -40,7 +40,7 @@ class RefinedFactor:
         old: KernelFactor,
         mu: float,
         curvature: Array,
-        rows: Rows,
+        rows: LabelledRows,
         accuracy: tuple[float, float],
     ) -> None:
         self.old, self.mu, self.accuracy = old, mu, accuracy

@@ -9,7 +9,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.solvers.sets._refinement import REFINED_ROWS, RefinedFactor, serves
-from buttress.solvers.sets._spaces import Function, IllConditioned, KernelFactor, Rows
+from buttress.solvers.sets._spaces import Function, IllConditioned, KernelFactor, LabelledRows
 from buttress.solvers.sets.thresholds import class_threshold
 
 # Below this part of the first multiplier the kernel form loses too many digits.
@@ -36,7 +36,7 @@ _BOLD_MOVES = 10
 
 
 @dataclass(eq=False)
-class Point:
+class SearchPoint:
     """Where a search stands: coordinates, values on the rows, thresholds, multiplier.
 
     ``weights`` are the row weights ``beta / M`` where they are known better than as ``l'``.
@@ -55,7 +55,9 @@ class Point:
 class Search:
     """Solve the penalised problem at given ``mu``, or the constrained one at given radius."""
 
-    def __init__(self, space: Any, rows: Rows, loss: Any, max_iter: int, precision: float) -> None:
+    def __init__(
+        self, space: Any, rows: LabelledRows, loss: Any, max_iter: int, precision: float
+    ) -> None:
         self.space, self.rows, self.loss, self.max_iter = space, rows, loss, max_iter
         self.precision = precision
         self.masks = rows.masks
@@ -66,10 +68,10 @@ class Search:
         # the gradient is a difference of two weighted means, known to this many digits
         self.rounding = 1e-14 * max(self.mean_difference, space.spread)
 
-    def start(self, mu: float) -> Point:
+    def start(self, mu: float) -> SearchPoint:
         """The zero function."""
         g = np.zeros(len(self.rows.y))
-        return Point(np.zeros(self.space.size), g, self.thresholds(g, (0.0, 0.0)), mu)
+        return SearchPoint(np.zeros(self.space.size), g, self.thresholds(g, (0.0, 0.0)), mu)
 
     def first_multiplier(self, radius: float) -> float:
         """An upper bound of the multiplier, exact for small radii."""
@@ -94,7 +96,7 @@ class Search:
 
     # -- penalised -------------------------------------------------------------------------
 
-    def penalised(self, point: Point) -> Point:
+    def penalised(self, point: SearchPoint) -> SearchPoint:
         """Newton steps at fixed multiplier."""
         while point.n_iter < self.max_iter:
             grad, size = self._gradient(point)
@@ -107,8 +109,8 @@ class Search:
     # -- constrained -----------------------------------------------------------------------
 
     def constrained(
-        self, point: Point, radius: float, max_iter: int, precision: float | None = None
-    ) -> Point:
+        self, point: SearchPoint, radius: float, max_iter: int, precision: float | None = None
+    ) -> SearchPoint:
         """Newton steps in ``f`` and the multiplier until the norm is `radius`.
 
         ``f_mu`` lies within ``||gradient|| / (2 mu)`` of the current function, which makes
@@ -186,7 +188,7 @@ class Search:
                 self._move_multiplier(point, tangent, length, radius, low, high, smallest)
         return point
 
-    def _leave_zero(self, point: Point, low: float, high: float, smallest: float) -> None:
+    def _leave_zero(self, point: SearchPoint, low: float, high: float, smallest: float) -> None:
         start = self.start(max(np.sqrt(max(low, smallest) * high), smallest))
         point.x, point.g, point.r, point.mu = start.x, start.g, start.r, start.mu
         self._zero_failed = True
@@ -199,7 +201,7 @@ class Search:
 
     def _move_multiplier(
         self,
-        point: Point,
+        point: SearchPoint,
         tangent: Function,
         step: float,
         radius: float,
@@ -237,7 +239,7 @@ class Search:
             return float(np.sqrt(mu * high))
         return float(np.sqrt(low * high)) if low > 0 else 0.1 * min(mu, high)
 
-    def _predict(self, point: Point, tangent: Function, new: float) -> None:
+    def _predict(self, point: SearchPoint, tangent: Function, new: float) -> None:
         """Move to the multiplier `new`, with the better of two extrapolations of ``f``.
 
         One is linear in ``mu``; the other takes ``2 mu f = z_p - z_n`` as linear in log(mu).
@@ -258,7 +260,7 @@ class Search:
 
     def _directions(
         self,
-        point: Point,
+        point: SearchPoint,
         rights: list[Any],
         relative: float,
         last: float,
@@ -291,22 +293,22 @@ class Search:
     def _objective(self, f: Function, r: tuple[float, float], mu: float) -> float:
         return self.loss_part(f[1], r) + mu * float(self.space.inner(f, f))
 
-    def _gradient(self, point: Point) -> tuple[Any, float]:
+    def _gradient(self, point: SearchPoint) -> tuple[Any, float]:
         beta = self.rows.w * self.loss.derivative(self.excess(point.g, point.r))
         grad = self.space.gradient(point.x, point.g, point.mu, beta, self.rows)
         return grad, self.norm(grad)
 
-    def _accepted(self, point: Point, precision: float) -> float:
+    def _accepted(self, point: SearchPoint, precision: float) -> float:
         size = 2.0 * point.mu * self.norm((point.x, point.g))
         return float(max(precision * size, self.rounding))
 
-    def _curvature(self, point: Point) -> Array:
+    def _curvature(self, point: SearchPoint) -> Array:
         return np.asarray(self.rows.w * self.loss.curvature(self.excess(point.g, point.r)))
 
-    def _factor(self, point: Point) -> Any:
+    def _factor(self, point: SearchPoint) -> Any:
         return self.space.factor(point.mu, self._curvature(point), self.rows)
 
-    def _newton(self, point: Point, grad: Any, step: Function, *, count: bool = True) -> bool:
+    def _newton(self, point: SearchPoint, grad: Any, step: Function, *, count: bool = True) -> bool:
         """The whole step, or as much of it as lowers the objective; True when it was whole."""
         point.n_iter += count
         dx, dg = step
@@ -328,7 +330,7 @@ class Search:
         return bool(full)
 
     def _shorter(
-        self, point: Point, step: Function, slope: float
+        self, point: SearchPoint, step: Function, slope: float
     ) -> tuple[float, tuple[float, float]]:
         """Where along a step that is too long the objective is nearly smallest.
 

@@ -5,8 +5,8 @@ With the thresholds of both classes eliminated, the problem at penalty ``mu`` is
     F(f) = min_r (1/M) sum_i w_i l(r_i - y_i f(x_i)) - r_p - r_n + mu ||f||^2,
 
 its gradient is ``2 mu f - (z_p - z_n)`` and its Hessian ``2 mu + (1/M) sum of class scatters``.
-`KernelSpace` holds ``f`` by its coefficients on the rows and factorises a matrix of the size
-of the curved rows (n^3/3 operations); `FeatureSpace` holds it by coordinates and factorises
+`KernelFunctions` holds ``f`` by its coefficients on the rows and factorises a matrix of the size
+of the curved rows (n^3/3 operations); `FeatureFunctions` holds it by coordinates and factorises
 one of the size of the rank r (n r^2 operations), which stays sound as ``mu`` tends to zero.
 """
 
@@ -32,7 +32,7 @@ class IllConditioned(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledRows:
     """The labels and weights of one binary problem: ``y`` is ±1, ``total`` the sum of weights."""
 
     y: Array
@@ -56,7 +56,7 @@ class Rows:
 Function = tuple[Array, Array]
 
 
-class KernelSpace:
+class KernelFunctions:
     """Functions ``f = sum_i x_i k(x_i, .)`` with a centred Gram matrix."""
 
     sound_at_zero = False
@@ -76,12 +76,12 @@ class KernelSpace:
         """Inner product of two functions, each given as (coordinates, values)."""
         return float(a[0] @ b[1])
 
-    def gradient(self, x: Array, g: Array, mu: float, beta: Array, rows: Rows) -> Any:
+    def gradient(self, x: Array, g: Array, mu: float, beta: Array, rows: LabelledRows) -> Any:
         """``2 mu f - (z_p - z_n)`` for row weights `beta` = ``w l'``."""
         d = 2.0 * mu * x - rows.y * beta / rows.total
         return d, self.K @ d
 
-    def factor(self, mu: float, curvature: Array, rows: Rows) -> KernelFactor:
+    def factor(self, mu: float, curvature: Array, rows: LabelledRows) -> KernelFactor:
         """The Hessian at given curvatures of the rows, factorised."""
         return KernelFactor(self.K, mu, curvature, rows)
 
@@ -93,7 +93,7 @@ class KernelFactor:
     ``(I + D½ G D½) s = right side`` under the condition that the class sums do not change.
     """
 
-    def __init__(self, K: Array, mu: float, curvature: Array, rows: Rows) -> None:
+    def __init__(self, K: Array, mu: float, curvature: Array, rows: LabelledRows) -> None:
         self.K, self.mu = K, mu
         self.q = np.flatnonzero(curvature > _NO_CURVATURE * curvature.max(initial=0.0))
         self.scale = 1.0 / (2.0 * mu * rows.total)
@@ -145,7 +145,7 @@ class KernelFactor:
         return np.asarray(s - shift @ self.solved[present])
 
 
-class FeatureSpace:
+class FeatureFunctions:
     """Functions ``f(x_i) = phi_i . v`` with explicit features."""
 
     sound_at_zero = True
@@ -165,12 +165,12 @@ class FeatureSpace:
         """Inner product of two functions, each given as (coordinates, values)."""
         return float(a[0] @ b[0])
 
-    def gradient(self, v: Array, g: Array, mu: float, beta: Array, rows: Rows) -> Any:
+    def gradient(self, v: Array, g: Array, mu: float, beta: Array, rows: LabelledRows) -> Any:
         """``2 mu f - (z_p - z_n)`` for row weights `beta` = ``w l'``."""
         d = 2.0 * mu * v - self.features.T @ (rows.y * beta) / rows.total
         return d, None
 
-    def factor(self, mu: float, curvature: Array, rows: Rows) -> FeatureFactor:
+    def factor(self, mu: float, curvature: Array, rows: LabelledRows) -> FeatureFactor:
         """The Hessian at given curvatures of the rows, factorised."""
         return FeatureFactor(self.features, mu, curvature, rows)
 
@@ -178,7 +178,7 @@ class FeatureSpace:
 class FeatureFactor:
     """``H^-1`` on functions given as (coordinates, anything)."""
 
-    def __init__(self, features: Array, mu: float, curvature: Array, rows: Rows) -> None:
+    def __init__(self, features: Array, mu: float, curvature: Array, rows: LabelledRows) -> None:
         self.features, self.mu = features, mu
         H = np.zeros((features.shape[1], features.shape[1]))
         for mask in rows.masks:

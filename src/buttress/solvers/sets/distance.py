@@ -24,11 +24,11 @@ from buttress._deadline import check_time
 from buttress._threads import one_blas_thread
 from buttress.solvers.sets._problem import DistanceProblem
 from buttress.solvers.sets._result import DistanceResult, check_feasible
-from buttress.solvers.sets.geometry import Geometry
+from buttress.solvers.sets.geometry import CentredGeometry
 
 __all__ = [
+    "CentredGeometry",
     "DistanceResult",
-    "Geometry",
     "check_feasible",
     "distance_path",
     "solve_distance",
@@ -40,7 +40,7 @@ _ONE_THREAD_BELOW = 2500
 
 
 def solve_distance(
-    geometry: Geometry | Array,
+    geometry: CentredGeometry | Array,
     y: Array,
     loss: Any,
     radius: float,
@@ -55,7 +55,7 @@ def solve_distance(
 
     Parameters
     ----------
-    geometry : Geometry or array of shape (n, n)
+    geometry : CentredGeometry or array of shape (n, n)
         The prepared points, or their Gram matrix.
     y : array of shape (n,)
         Labels, ±1, both present.
@@ -111,7 +111,7 @@ def solve_distance(
 
 
 def distance_path(
-    geometry: Geometry | Array,
+    geometry: CentredGeometry | Array,
     y: Array,
     loss: Any,
     radii: Sequence[float] | Array,
@@ -143,7 +143,7 @@ def distance_path(
 
 
 def solve_penalised_distance(
-    geometry: Geometry | Array,
+    geometry: CentredGeometry | Array,
     y: Array,
     loss: Any,
     penalty: float,

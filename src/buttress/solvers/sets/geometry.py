@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from buttress._arrays import Array
-from buttress.solvers.sets._spaces import FeatureSpace, KernelSpace
+from buttress.solvers.sets._spaces import FeatureFunctions, KernelFunctions
 
 # Diagonal entries below this part of the largest end the pivoted factorisation.
 _PIVOT_TOLERANCE = 1e-13
@@ -23,7 +23,7 @@ _ROUNDING = 8.0 * np.finfo(np.float64).eps
 _CUTS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
-class Geometry:
+class CentredGeometry:
     """Points given by their Gram matrix or by explicit features, prepared once.
 
     Both classes' weights sum to one, so a common shift of all points changes nothing but the
@@ -87,11 +87,11 @@ class Geometry:
             self._factor = _pivoted_cholesky(self._K.copy(), scale)
         return self._factor
 
-    def space(self) -> KernelSpace | FeatureSpace:
+    def space(self) -> KernelFunctions | FeatureFunctions:
         """The cheaper representation of functions on these points."""
         if self._K is not None and self._has_high_rank():
-            return KernelSpace(self._K)
-        return FeatureSpace(self.features)
+            return KernelFunctions(self._K)
+        return FeatureFunctions(self.features)
 
     def _has_high_rank(self) -> bool:
         """Whether the rank exceeds `_FEATURES_BELOW` times n; mostly a part of the rows tells."""
@@ -161,7 +161,7 @@ class Geometry:
         A norm that products know to few digits is computed from coordinates. It is then exact for
         points whose products are the given ones up to rounding.
         """
-        if self._K is not None and not isinstance(self.space(), FeatureSpace):
+        if self._K is not None and not isinstance(self.space(), FeatureFunctions):
             values = np.asarray(self._K @ signed)
             square = float(signed @ values)
             if square > _FEW_DIGITS * float(np.max(np.diagonal(self._K), initial=0.0)):

@@ -28,7 +28,7 @@ from buttress.solvers.smooth._feature_hessian import (
     scaled_hessian,
     set_products,
 )
-from buttress.solvers.smooth._space import Point, Problem, implements
+from buttress.solvers.smooth._space import NewtonPoint, Problem, implements
 from buttress.solvers.smooth.margins import set_slopes
 
 # Features, with the intercept, from which on a space is wide.
@@ -184,7 +184,7 @@ def _solve(space: FeatureSpace) -> None:
 
 
 @inner()
-def set_margins(space: AnySpace, point: Point) -> None:
+def set_margins(space: AnySpace, point: NewtonPoint) -> None:
     """Margins from coordinates."""
     weights, u = space.right, point.u
     for k in range(weights.size):
@@ -211,24 +211,24 @@ def set_pulls(omega: Array, t: Array, v: Array) -> None:
 
 
 @inner(allocates=True)
-def set_gradient(space: AnySpace, omega: Array, point: Point, lam: float) -> None:
+def set_gradient(space: AnySpace, omega: Array, point: NewtonPoint, lam: float) -> None:
     pulls = np.empty(omega.size)
     set_pulls(omega, point.t, pulls)
     set_downhill(space.Z, pulls, lam, point.x, space.downhill)
 
 
 @implements(path.refresh, FeatureSpace, WideSpace)
-def _refresh(space: AnySpace, problem: Problem, point: Point) -> None:
+def _refresh(space: AnySpace, problem: Problem, point: NewtonPoint) -> None:
     set_margins(space, point)
 
 
 @implements(path.arrive, FeatureSpace, WideSpace)
-def _arrive(space: AnySpace, problem: Problem, point: Point, lam: float) -> None:
+def _arrive(space: AnySpace, problem: Problem, point: NewtonPoint, lam: float) -> None:
     set_gradient(space, problem.omega, point, lam)
 
 
 @implements(path.set_flat_point, FeatureSpace, WideSpace)
-def _set_flat_point(space: AnySpace, problem: Problem, lam: float, point: Point) -> None:
+def _set_flat_point(space: AnySpace, problem: Problem, lam: float, point: NewtonPoint) -> None:
     for k in range(point.x.size):
         total = 0.0
         for i in range(point.u.size):
@@ -239,7 +239,7 @@ def _set_flat_point(space: AnySpace, problem: Problem, lam: float, point: Point)
 
 
 @inner()
-def follow_tangent(space: AnySpace, problem: Problem, point: Point, index: int) -> None:
+def follow_tangent(space: AnySpace, problem: Problem, point: NewtonPoint, index: int) -> None:
     """Move coordinates along the tangent of the path in log lambda."""
     x, right = point.x, space.right
     before, lam = problem.lambdas[index - 1], problem.lambdas[index]
@@ -255,7 +255,7 @@ def follow_tangent(space: AnySpace, problem: Problem, point: Point, index: int) 
 
 @implements(path.predict, FeatureSpace)
 def _predict(
-    space: FeatureSpace, loss: object, problem: Problem, point: Point, index: int
+    space: FeatureSpace, loss: object, problem: Problem, point: NewtonPoint, index: int
 ) -> tuple[bool, bool]:
     """Start along the tangent."""
     if space.state[0] > 0:
@@ -267,7 +267,7 @@ def _predict(
 
 
 @inner()
-def renew_wholly(space: AnySpace, problem: Problem, point: Point) -> None:
+def renew_wholly(space: AnySpace, problem: Problem, point: NewtonPoint) -> None:
     """The Hessian at `point`, in double precision."""
     curvature, omega, kappa = space.curvature, problem.omega, point.kappa
     for i in range(kappa.size):
@@ -279,13 +279,17 @@ def renew_wholly(space: AnySpace, problem: Problem, point: Point) -> None:
 
 
 @implements(path.renew, FeatureSpace)
-def _renew(space: FeatureSpace, problem: Problem, point: Point, lam: float, steps: int) -> None:
+def _renew(
+    space: FeatureSpace, problem: Problem, point: NewtonPoint, lam: float, steps: int
+) -> None:
     renew_wholly(space, problem, point)
     factorise(space, lam, point.x.size)
 
 
 @implements(path.propose, FeatureSpace, WideSpace)
-def _propose(space: AnySpace, problem: Problem, point: Point, lam: float, trial: Point) -> float:
+def _propose(
+    space: AnySpace, problem: Problem, point: NewtonPoint, lam: float, trial: NewtonPoint
+) -> float:
     right = space.right
     for k in range(right.size):
         right[k] = space.downhill[k]
@@ -299,7 +303,7 @@ def _propose(space: AnySpace, problem: Problem, point: Point, lam: float, trial:
 
 @implements(path.penalty_slopes, FeatureSpace, WideSpace)
 def _penalty_slopes(
-    space: AnySpace, problem: Problem, point: Point, trial: Point
+    space: AnySpace, problem: Problem, point: NewtonPoint, trial: NewtonPoint
 ) -> tuple[float, float]:
     pull, growth = 0.0, 0.0
     for k in range(point.x.size):
@@ -330,7 +334,12 @@ def _lost_curvature(space: AnySpace, omega: Array, kappa: Array) -> float:
 
 @implements(path.settled, FeatureSpace, WideSpace)
 def _settled(
-    space: AnySpace, problem: Problem, before: Point, point: Point, lam: float, left: float
+    space: AnySpace,
+    problem: Problem,
+    before: NewtonPoint,
+    point: NewtonPoint,
+    lam: float,
+    left: float,
 ) -> bool:
     """The next step leaves no more than a share of itself: it is taken without judgement."""
     x, right, downhill, out = point.x, space.right, space.downhill, space.out

@@ -15,7 +15,7 @@ from buttress._compile import FAST, inner
 from buttress.solvers.numerics.cholesky import factorise, row_length, solve
 from buttress.solvers.numerics.rows import add_rows
 from buttress.solvers.smooth import _space as path
-from buttress.solvers.smooth._space import Point, Problem, implements
+from buttress.solvers.smooth._space import NewtonPoint, Problem, implements
 from buttress.solvers.smooth.margins import set_slopes
 
 # Signs are settled when all scores are so many times what a step leaves to go away from zero.
@@ -75,7 +75,7 @@ def kernel_space(K: Array, held: IntArray, out: IntArray) -> KernelSpace:
 
 
 @implements(path.set_flat_point, KernelSpace)
-def _set_flat_point(space: KernelSpace, problem: Problem, lam: float, point: Point) -> None:
+def _set_flat_point(space: KernelSpace, problem: Problem, lam: float, point: NewtonPoint) -> None:
     x, u, y, omega, every = point.x, point.u, problem.y, problem.omega, space.rows[0]
     for i in range(u.size):
         x[i], u[i], every[i] = omega[i] * y[i] / (2.0 * lam), 0.0, i
@@ -86,18 +86,18 @@ def _set_flat_point(space: KernelSpace, problem: Problem, lam: float, point: Poi
 
 
 @implements(path.refresh, KernelSpace)
-def _refresh(space: KernelSpace, problem: Problem, point: Point) -> None:
+def _refresh(space: KernelSpace, problem: Problem, point: NewtonPoint) -> None:
     return
 
 
 @implements(path.arrive, KernelSpace)
-def _arrive(space: KernelSpace, problem: Problem, point: Point, lam: float) -> None:
+def _arrive(space: KernelSpace, problem: Problem, point: NewtonPoint, lam: float) -> None:
     return
 
 
 @implements(path.predict, KernelSpace)
 def _predict(
-    space: KernelSpace, loss: object, problem: Problem, point: Point, index: int
+    space: KernelSpace, loss: object, problem: Problem, point: NewtonPoint, index: int
 ) -> tuple[bool, bool]:
     """Go on as far as the path went between the last two solutions, in log penalty."""
     numbers, older_x, older_u = space.numbers, space.vectors[3], space.vectors[4]
@@ -132,7 +132,9 @@ def _predict(
 
 
 @implements(path.renew, KernelSpace)
-def _renew(space: KernelSpace, problem: Problem, point: Point, lam: float, steps: int) -> None:
+def _renew(
+    space: KernelSpace, problem: Problem, point: NewtonPoint, lam: float, steps: int
+) -> None:
     K, factor, d, lift = space.K, space.factor, space.vectors[0], space.vectors[1]
     active, others = space.rows[0], space.rows[1]
     curvature, kappa, omega = space.curvature, point.kappa, problem.omega
@@ -159,7 +161,9 @@ def _renew(space: KernelSpace, problem: Problem, point: Point, lam: float, steps
 
 
 @implements(path.propose, KernelSpace)
-def _propose(space: KernelSpace, problem: Problem, point: Point, lam: float, trial: Point) -> float:
+def _propose(
+    space: KernelSpace, problem: Problem, point: NewtonPoint, lam: float, trial: NewtonPoint
+) -> float:
     """Minimise the quadratic model with the slopes at `point` and the factor's curvatures."""
     y, omega, t, curvature = problem.y, problem.omega, point.t, space.curvature
     d, lift, right, x, u = space.vectors[0], space.vectors[1], space.vectors[2], trial.x, trial.u
@@ -198,7 +202,7 @@ def _propose(space: KernelSpace, problem: Problem, point: Point, lam: float, tri
 
 @implements(path.penalty_slopes, KernelSpace)
 def _penalty_slopes(
-    space: KernelSpace, problem: Problem, point: Point, trial: Point
+    space: KernelSpace, problem: Problem, point: NewtonPoint, trial: NewtonPoint
 ) -> tuple[float, float]:
     pull, growth, y = 0.0, 0.0, problem.y
     x, u, new_x, new_u = point.x, point.u, trial.x, trial.u
@@ -220,7 +224,12 @@ def _score(row: Array, x: Array) -> float:
 
 @implements(path.settled, KernelSpace)
 def _settled(
-    space: KernelSpace, problem: Problem, before: Point, point: Point, lam: float, left: float
+    space: KernelSpace,
+    problem: Problem,
+    before: NewtonPoint,
+    point: NewtonPoint,
+    lam: float,
+    left: float,
 ) -> bool:
     moved, smallest, out, x, old_x = 0.0, np.inf, space.out, point.x, before.x
     b, old_b = point.b[0], before.b[0]

@@ -24,7 +24,7 @@ from buttress.solvers.smooth._safe_share import (
     narrowed,
 )
 from buttress.solvers.smooth._space import (
-    Point,
+    NewtonPoint,
     Problem,
     arrive,
     penalty_slopes,
@@ -41,7 +41,7 @@ from buttress.solvers.smooth.margins import balancing_shift, imbalance, set_slop
 _SETTLING = 0.5
 
 
-class Room(NamedTuple):
+class PathSolutions(NamedTuple):
     """Where the loop writes what it finds at L penalties.
 
     Attributes
@@ -57,7 +57,7 @@ class Room(NamedTuple):
     iterations: IntArray
 
     @classmethod
-    def of(cls, count: int, size: int) -> Room:
+    def of(cls, count: int, size: int) -> PathSolutions:
         """Zeros for `count` penalties and coefficients of `size` numbers."""
         numbers = np.zeros(count), np.zeros((count, 2)), np.zeros(count)
         return cls(np.zeros((count, size)), *numbers, np.zeros(count, dtype=np.int64))
@@ -65,7 +65,7 @@ class Room(NamedTuple):
 
 @inner(fastmath=True)
 def _compare(
-    omega: Array, curvature: Array, point: Point, trial: Point
+    omega: Array, curvature: Array, point: NewtonPoint, trial: NewtonPoint
 ) -> tuple[float, float, float, float]:
     """Compare the slopes at `trial` with those at `point`.
 
@@ -103,8 +103,8 @@ def _slope_along(
 def _safe_share(
     loss: Any,
     omega: Array,
-    point: Point,
-    trial: Point,
+    point: NewtonPoint,
+    trial: NewtonPoint,
     slopes: tuple[float, float],
     penalty: tuple[float, float],
     work: Array,
@@ -128,7 +128,7 @@ def _safe_share(
 
 
 @inner()
-def _shorten(point: Point, trial: Point, share: float) -> None:
+def _shorten(point: NewtonPoint, trial: NewtonPoint, share: float) -> None:
     x, u, b, new_x, new_u, new_b = point.x, point.u, point.b, trial.x, trial.u, trial.b
     for k in range(x.size):
         new_x[k] = x[k] + share * (new_x[k] - x[k])
@@ -146,7 +146,7 @@ def _smallest(v: Array) -> float:
 
 
 @inner()
-def _balance(loss: Any, problem: Problem, point: Point, work: Array) -> bool:
+def _balance(loss: Any, problem: Problem, point: NewtonPoint, work: Array) -> bool:
     """Move an intercept that no curvature holds to where the classes balance."""
     y, omega, u, kappa = problem.y, problem.omega, point.u, point.kappa
     for i in range(u.size):
@@ -164,7 +164,13 @@ def _balance(loss: Any, problem: Problem, point: Point, work: Array) -> bool:
 
 @inner()
 def _solve_one(
-    space: Any, loss: Any, problem: Problem, index: int, point: Point, trial: Point, work: Array
+    space: Any,
+    loss: Any,
+    problem: Problem,
+    index: int,
+    point: NewtonPoint,
+    trial: NewtonPoint,
+    work: Array,
 ) -> tuple[bool, float, int]:
     """Solve the penalty `index` from `point`.
 
@@ -224,7 +230,7 @@ def _solve_one(
 
 
 @inner()
-def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point) -> float:
+def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: NewtonPoint) -> float:
     """Where the loss is linear at all rows f is known and b an interval; half its length.
 
     Negative when there is no such solution at this penalty.
@@ -243,7 +249,9 @@ def _set_flat(space: Any, loss: Any, problem: Problem, lam: float, point: Point)
 
 
 @inner()
-def _store(point: Point, half: float, residual: float, steps: int, index: int, room: Room) -> None:
+def _store(
+    point: NewtonPoint, half: float, residual: float, steps: int, index: int, room: PathSolutions
+) -> None:
     x, b, row, interval = point.x, point.b[0], room.coefs[index], room.intervals[index]
     for k in range(x.size):
         row[k] = x[k]
@@ -252,7 +260,7 @@ def _store(point: Point, half: float, residual: float, steps: int, index: int, r
 
 
 @inner()
-def _fill_tail(problem: Problem, last: int, room: Room) -> None:
+def _fill_tail(problem: Problem, last: int, room: PathSolutions) -> None:
     """Beyond the penalty `last` solutions are known multiples of its own."""
     lambdas, coefs, intercepts = problem.lambdas, room.coefs, room.intercepts
     intervals, residuals, iterations = room.intervals, room.residuals, room.iterations
@@ -267,7 +275,13 @@ def _fill_tail(problem: Problem, last: int, room: Room) -> None:
 
 @compiled()
 def follow_path(
-    space: Any, loss: Any, problem: Problem, point: Point, trial: Point, work: Array, room: Room
+    space: Any,
+    loss: Any,
+    problem: Problem,
+    point: NewtonPoint,
+    trial: NewtonPoint,
+    work: Array,
+    room: PathSolutions,
 ) -> None:
     """Solve for every penalty, from the largest to the smallest, with warm starts.
 
@@ -275,9 +289,9 @@ def follow_path(
     ----------
     space : KernelSpace or FeatureSpace
     loss : scalars of a loss
-    point : Point
+    point : NewtonPoint
         Where to start: coordinates, intercept and margins.
-    trial : Point
+    trial : NewtonPoint
         Room for another.
     work : array of shape (3, n)
     """

@@ -34,7 +34,7 @@ _SINGLE_ROUNDING = 0.1
 _SINGLE_LARGEST = 1e30
 
 
-class Rows(Protocol):
+class NewtonRows(Protocol):
     """The rows that count of one problem, in one of two forms."""
 
     @property
@@ -204,7 +204,7 @@ def _solve(matrix: Any, right: Array) -> Array:
         ridge = more
 
 
-def balanced(rows: Rows, loss: Any, point: PlainPoint) -> PlainPoint:
+def balanced(rows: NewtonRows, loss: Any, point: PlainPoint) -> PlainPoint:
     """The point with the intercept at which the slopes of the two classes balance."""
     pull = rows.omega * rows.y
 
@@ -226,7 +226,7 @@ def balanced(rows: Rows, loss: Any, point: PlainPoint) -> PlainPoint:
 
 
 def solve_penalty(
-    rows: Rows,
+    rows: NewtonRows,
     loss: Any,
     lam: float,
     point: PlainPoint,
@@ -269,7 +269,7 @@ def solve_penalty(
 
 
 def _safe_share(
-    rows: Rows,
+    rows: NewtonRows,
     loss: Any,
     point: PlainPoint,
     du: Array,

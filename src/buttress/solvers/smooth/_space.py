@@ -15,7 +15,7 @@ from buttress._arrays import Array
 from buttress._compile import WITHIN
 
 
-class Point(NamedTuple):
+class NewtonPoint(NamedTuple):
     """A model: its coordinates, intercept and margins, and the loss's slopes at these.
 
     Attributes
@@ -67,7 +67,9 @@ class Problem(NamedTuple):
     signs_only: bool
 
 
-def predict(space: Any, loss: Any, problem: Problem, point: Point, index: int) -> tuple[bool, bool]:
+def predict(
+    space: Any, loss: Any, problem: Problem, point: NewtonPoint, index: int
+) -> tuple[bool, bool]:
     """Move `point` to where the path is heading at the penalty `index`.
 
     Returns whether it is a guess that is not precise enough to end at, and whether the factor
@@ -76,17 +78,19 @@ def predict(space: Any, loss: Any, problem: Problem, point: Point, index: int) -
     raise NotImplementedError
 
 
-def set_flat_point(space: Any, problem: Problem, lam: float, point: Point) -> None:
+def set_flat_point(space: Any, problem: Problem, lam: float, point: NewtonPoint) -> None:
     """Set coordinates and margins (without intercept) of a loss that is linear at all rows."""
     raise NotImplementedError
 
 
-def renew(space: Any, problem: Problem, point: Point, lam: float, iteration: int) -> None:
+def renew(space: Any, problem: Problem, point: NewtonPoint, lam: float, iteration: int) -> None:
     """Factorise the Newton equations at `point`."""
     raise NotImplementedError
 
 
-def propose(space: Any, problem: Problem, point: Point, lam: float, trial: Point) -> float:
+def propose(
+    space: Any, problem: Problem, point: NewtonPoint, lam: float, trial: NewtonPoint
+) -> float:
     """Set coordinates and margins of `trial`, a Newton step away from `point`.
 
     Returns the relative error of the step.
@@ -94,23 +98,25 @@ def propose(space: Any, problem: Problem, point: Point, lam: float, trial: Point
     raise NotImplementedError
 
 
-def penalty_slopes(space: Any, problem: Problem, point: Point, trial: Point) -> tuple[float, float]:
+def penalty_slopes(
+    space: Any, problem: Problem, point: NewtonPoint, trial: NewtonPoint
+) -> tuple[float, float]:
     """The derivative of half the squared norm along the step, and how much it grows."""
     raise NotImplementedError
 
 
-def refresh(space: Any, problem: Problem, point: Point) -> None:
+def refresh(space: Any, problem: Problem, point: NewtonPoint) -> None:
     """Margins from coordinates, where they may be less precise."""
     raise NotImplementedError
 
 
-def arrive(space: Any, problem: Problem, point: Point, lam: float) -> None:
+def arrive(space: Any, problem: Problem, point: NewtonPoint, lam: float) -> None:
     """Prepare for a step from `point`, whose slopes are set."""
     raise NotImplementedError
 
 
 def settled(
-    space: Any, problem: Problem, before: Point, point: Point, lam: float, left: float
+    space: Any, problem: Problem, before: NewtonPoint, point: NewtonPoint, lam: float, left: float
 ) -> bool:
     """Whether no sign at the rows without weight can change; may move `point` to be sure.
 

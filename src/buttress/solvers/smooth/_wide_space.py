@@ -29,7 +29,7 @@ from buttress.solvers.smooth._feature_space import (
     set_gradient,
     set_pulls,
 )
-from buttress.solvers.smooth._space import Point, Problem, implements
+from buttress.solvers.smooth._space import NewtonPoint, Problem, implements
 from buttress.solvers.smooth.margins import set_slopes
 
 # Steps at a penalty for which the products of a Hessian are in float32.
@@ -64,7 +64,7 @@ def _solve(space: WideSpace) -> None:
 
 
 @inner(allocates=True)
-def _set_single_margins(space: WideSpace, point: Point) -> None:
+def _set_single_margins(space: WideSpace, point: NewtonPoint) -> None:
     """Margins from coordinates in single precision."""
     u, size = space.single, space.right.size
     weights = np.empty(size, dtype=np.float32)
@@ -98,7 +98,7 @@ def _common_change(kappa: Array, used: Array) -> float:
 
 @implements(path.predict, WideSpace)
 def _predict(
-    space: WideSpace, loss: object, problem: Problem, point: Point, index: int
+    space: WideSpace, loss: object, problem: Problem, point: NewtonPoint, index: int
 ) -> tuple[bool, bool]:
     """Start along the tangent, in single precision."""
     lam = problem.lambdas[index]
@@ -131,7 +131,7 @@ def _changed_rows(kappa: Array, used: Array, rows: IntArray) -> int:
 
 
 @inner()
-def _renew_singly(space: WideSpace, problem: Problem, point: Point, lam: float) -> bool:
+def _renew_singly(space: WideSpace, problem: Problem, point: NewtonPoint, lam: float) -> bool:
     """Bring the Hessian up to date in single precision; whether it is factorised."""
     n, state, H, curvature = point.u.size, space.state, space.H, space.curvature
     few = n
@@ -148,7 +148,7 @@ def _renew_singly(space: WideSpace, problem: Problem, point: Point, lam: float) 
 
 
 @implements(path.renew, WideSpace)
-def _renew(space: WideSpace, problem: Problem, point: Point, lam: float, steps: int) -> None:
+def _renew(space: WideSpace, problem: Problem, point: NewtonPoint, lam: float, steps: int) -> None:
     curvature, omega, kappa = space.curvature, problem.omega, point.kappa
     if steps > _SINGLE_STEPS:
         renew_wholly(space, problem, point)

@@ -26,7 +26,7 @@ _CACHED_NUMBERS = 8_192
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class DualityBounds:
     """Primal and dual values of L models, shape (L,)."""
 
     primal: Array
@@ -72,7 +72,7 @@ def certify(
     similarity_norms: Callable[[Array], Array],
     *,
     fit_intercept: bool = True,
-) -> Certificate:
+) -> DualityBounds:
     """The duality gaps of L models from their scores on the n training rows.
 
     Parameters
@@ -97,7 +97,7 @@ def certify(
     _set_parts(loss, y, omega, scores, intercepts, fit_intercept, primal, dual, pulls)
     primal += penalties * squared_norms
     dual -= similarity_norms(pulls) / (4.0 * penalties)
-    return Certificate(primal, dual)
+    return DualityBounds(primal, dual)
 
 
 def _set_parts(

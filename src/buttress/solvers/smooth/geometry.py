@@ -50,7 +50,7 @@ class Eigenbasis:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class ScaledGeometry:
     """Training rows as a Gram matrix or as features, scaled to unit mean squared norm.
 
     Attributes
@@ -102,7 +102,7 @@ class Geometry:
         return Eigenbasis(np.asarray(self.matrix @ rotation), values[keep], weight, rotation)
 
 
-def from_gram(K: Array, most_features: int | None = None) -> Geometry:
+def from_gram(K: Array, most_features: int | None = None) -> ScaledGeometry:
     """The geometry of a Gram matrix, in feature form when its rank is low.
 
     `most_features` is the largest rank that is low, a share of n if not given.
@@ -114,20 +114,20 @@ def from_gram(K: Array, most_features: int | None = None) -> Geometry:
     n = len(K)
     scale = float(np.trace(K)) / n
     if not scale > 0:
-        return Geometry(np.zeros((n, 1)), False, 1.0)
+        return ScaledGeometry(np.zeros((n, 1)), False, 1.0)
     # a Gaussian kernel's has the scale it should have, and is not copied
     scaled = K if scale == 1.0 else K / scale
     most = int(_LOW_RANK * n)
     if most_features is not None:
         most = min(most, most_features)
     if _definite(scaled[: most + 1, : most + 1]):
-        return Geometry(scaled, True, scale)
+        return ScaledGeometry(scaled, True, scale)
     factor, order, rank, _ = lapack.dpstrf(scaled, lower=1, tol=-1.0)
     if rank <= most:
         features = np.empty((n, rank))
         features[order - 1] = np.tril(factor)[:, :rank]
-        return Geometry(features, False, scale)
-    return Geometry(scaled, True, scale)
+        return ScaledGeometry(features, False, scale)
+    return ScaledGeometry(scaled, True, scale)
 
 
 def _definite(block: Array) -> bool:
@@ -137,7 +137,7 @@ def _definite(block: Array) -> bool:
     return bool(info == 0 and np.min(np.diagonal(factor)) ** 2 > smallest)
 
 
-def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometry:
+def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> ScaledGeometry:
     """The geometry of a linear kernel: orthogonal features of the (centred) rows.
 
     Costs one singular value decomposition, n p min(n, p) operations. Centring is free when
@@ -149,7 +149,7 @@ def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometr
     left, singular, right = linalg.svd(rows, full_matrices=False, check_finite=False)
     keep = singular > max(X.shape) * np.finfo(np.float64).eps * max(singular[0], 1e-300)
     if not keep.any():
-        return Geometry(np.zeros((len(X), 1)), False, 1.0, np.zeros((X.shape[1], 1)), center)
+        return ScaledGeometry(np.zeros((len(X), 1)), False, 1.0, np.zeros((X.shape[1], 1)), center)
     features = left[:, keep] * singular[keep]
     scale = float(np.einsum("ij,ij->", features, features)) / len(X)
     features /= np.sqrt(scale)
@@ -157,5 +157,5 @@ def from_rows(X: Array, weight: Array | None, *, fit_intercept: bool) -> Geometr
     # A Gram matrix has the singular values squared, and rounding in proportion to the largest.
     even = singular[keep][-1] > _UNEVEN * singular[0]
     if even and features.shape[1] > _LOW_RANK * len(X):
-        return Geometry(features @ features.T, True, scale, None, center)
-    return Geometry(features, False, scale, back, center)
+        return ScaledGeometry(features @ features.T, True, scale, None, center)
+    return ScaledGeometry(features, False, scale, back, center)

@@ -11,12 +11,12 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.losses import LeakyHockeyStick
-from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.geometry import ScaledGeometry
 from buttress.solvers.smooth.paths import Paths
 
 
 def majorise_minimise_path(
-    geometry: Geometry,
+    geometry: ScaledGeometry,
     y: Array,
     omega: Array,
     penalties: Array,
@@ -31,7 +31,7 @@ def majorise_minimise_path(
 
     Parameters
     ----------
-    geometry : Geometry
+    geometry : ScaledGeometry
     y, omega : arrays of shape (n,)
         Labels ±1, and weights that sum to one; zero holds a row out.
     weight : array of shape (n,), optional

@@ -12,7 +12,7 @@ from buttress._arrays import Array, IntArray
 from buttress.solvers.smooth import _wide_space  # noqa: F401  what it implements
 from buttress.solvers.smooth._feature_space import feature_space
 from buttress.solvers.smooth._kernel_space import kernel_space
-from buttress.solvers.smooth._newton_path import Room, follow_path
+from buttress.solvers.smooth._newton_path import PathSolutions, follow_path
 from buttress.solvers.smooth._plain_newton import (
     FeatureRows,
     KernelRows,
@@ -20,8 +20,8 @@ from buttress.solvers.smooth._plain_newton import (
     balanced,
     solve_penalty,
 )
-from buttress.solvers.smooth._space import Point, Problem
-from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth._space import NewtonPoint, Problem
+from buttress.solvers.smooth.geometry import ScaledGeometry
 from buttress.solvers.smooth.margins import (
     compiled_loss,
     for_loss,
@@ -78,7 +78,7 @@ class NewtonTask:
         left unsolved.
     """
 
-    geometry: Geometry
+    geometry: ScaledGeometry
     y: Array
     omega: Array
     lambdas: Array
@@ -160,14 +160,15 @@ def newton(task: NewtonTask) -> Paths:
     )
 
 
-def _compiled(task: NewtonTask, scalars: Any) -> Room:
+def _compiled(task: NewtonTask, scalars: Any) -> PathSolutions:
     """As `newton`, compiled; coefficients of the rows that count."""
     matrix, held = task.geometry.matrix, task.held
     out = np.flatnonzero(task.omega == 0.0) if task.signs_only else held[:0]
     y, omega = np.ascontiguousarray(task.y[held], np.float64), task.omega[held].astype(np.float64)
     n, size = len(held), len(held) if task.geometry.kernel_form else matrix.shape[1]
     point, trial = (
-        Point(np.zeros(size), np.zeros(1), np.zeros(n), np.zeros(n), np.zeros(n)) for _ in range(2)
+        NewtonPoint(np.zeros(size), np.zeros(1), np.zeros(n), np.zeros(n), np.zeros(n))
+        for _ in range(2)
     )
     space: Any
     if task.geometry.kernel_form:
@@ -190,14 +191,14 @@ def _compiled(task: NewtonTask, scalars: Any) -> Room:
         task.max_iter,
         task.signs_only,
     )
-    solutions = Room.of(len(task.lambdas), size)
+    solutions = PathSolutions.of(len(task.lambdas), size)
     for_loss(follow_path, scalars)(
         space, scalars, problem, point, trial, np.empty((3, n)), solutions
     )
     return solutions
 
 
-def _plainly(task: NewtonTask) -> Room:
+def _plainly(task: NewtonTask) -> PathSolutions:
     """As `newton`, in NumPy; coefficients of the rows that count."""
     matrix, held, loss = task.geometry.matrix, task.held, task.loss
     y, omega = np.asarray(task.y[held], np.float64), np.asarray(task.omega[held], np.float64)
@@ -215,7 +216,11 @@ def _plainly(task: NewtonTask) -> Room:
     point = PlainPoint(np.asarray(x, np.float64), b, rows.margins(x, b))
     if task.start is None and task.fit_intercept:
         point = balanced(rows, loss, point)
-    solutions, flat, tail = Room.of(len(task.lambdas), size), task.flat_margins, tail_exponent(loss)
+    solutions, flat, tail = (
+        PathSolutions.of(len(task.lambdas), size),
+        task.flat_margins,
+        tail_exponent(loss),
+    )
     tols = np.full(len(task.lambdas), task.tol)
     if task.wanted is not None:
         tols[np.setdiff1d(np.arange(len(tols)), task.wanted)] = max(_UNDER_WAY, task.tol)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array, BoolArray, IntArray
-from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.geometry import ScaledGeometry
 
 NEWTON_ITERATIONS = 100
 
@@ -20,7 +20,7 @@ class Problems:
 
     Attributes
     ----------
-    geometry : Geometry
+    geometry : ScaledGeometry
         The rows.
     Y, omega : arrays of shape (problems, n)
         Labels ±1, and weights that sum to one in every problem; a weight of zero holds the row
@@ -45,7 +45,7 @@ class Problems:
         Coefficients and intercepts near the solutions, where there is one penalty.
     """
 
-    geometry: Geometry
+    geometry: ScaledGeometry
     Y: Array
     omega: Array
     lambdas: Array
@@ -60,7 +60,7 @@ class Problems:
     @classmethod
     def at(
         cls,
-        geometry: Geometry,
+        geometry: ScaledGeometry,
         Y: Array,
         omega: Array,
         penalties: Array,

@@ -27,7 +27,7 @@ from buttress._arrays import Array
 from buttress._threads import in_threads, one_blas_thread
 from buttress.losses import SmoothLoss, require
 from buttress.solvers.smooth.columns.driver import batched
-from buttress.solvers.smooth.geometry import Geometry
+from buttress.solvers.smooth.geometry import ScaledGeometry
 from buttress.solvers.smooth.margins import compiled_loss
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
 from buttress.solvers.smooth.paths import Paths
@@ -124,7 +124,7 @@ def _pieces(
 
 
 def polish(
-    geometry: Geometry,
+    geometry: ScaledGeometry,
     y: Array,
     omega: Array,
     penalty: float,

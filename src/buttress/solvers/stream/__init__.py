@@ -1,7 +1,9 @@
 """Exact block-wise online kernel learning.
 
 `model` is the entry; a learner is one update rule (`rules`), its vectors live in a `store` and
-are bounded by a `budget`; `similarity` computes kernel values block by block.
+are bounded by a `budget`; `similarity` computes kernel values block by block. A newcomer writes a
+rule: a subclass of `UpdateRule`, in the file of its learner. Others import the names below, `rules`
+and of `budget` its policies.
 """
 
 from buttress._lazy import attach

@@ -35,7 +35,7 @@ from buttress.kernels import Kernel
 from buttress.solvers.numerics.workspace import workspace
 from buttress.solvers.stream import _loops as loops
 from buttress.solvers.stream.budget import Budget
-from buttress.solvers.stream.rules import Outcome, UpdateRule, compiled_rule
+from buttress.solvers.stream.rules import StreamOutcome, UpdateRule, compiled_rule
 from buttress.solvers.stream.similarity import GramSource, KernelSource, RbfSource, Source
 from buttress.solvers.stream.store import VectorStore
 
@@ -119,7 +119,7 @@ class OnlineModel:
 
     # -- learning --------------------------------------------------------------------------
 
-    def learn(self, X: Any, Y: Array, position: IntArray, code: IntArray) -> Outcome:
+    def learn(self, X: Any, Y: Array, position: IntArray, code: IntArray) -> StreamOutcome:
         """Answer and learn rows in order.
 
         Parameters
@@ -133,7 +133,7 @@ class OnlineModel:
             Class codes, kept with the support vectors.
         """
         n = X.shape[0]
-        outcome = Outcome.empty(n, Y.shape[1])
+        outcome = StreamOutcome.empty(n, Y.shape[1])
         Y = np.ascontiguousarray(Y, dtype=np.float64)
         if self.weights is not None:
             learn = self._learn_linear
@@ -156,7 +156,7 @@ class OnlineModel:
         return compiled_rule(self.rule, self.dtype), self.t, self.seen, self.size
 
     def _learn_linear(
-        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: StreamOutcome
     ) -> None:
         A = np.zeros_like(Y)
         if self.is_sparse:
@@ -174,7 +174,7 @@ class OnlineModel:
             self.store.append(rows, None, A[new].T, kxx, position[new], code[new])
 
     def _learn_appending(
-        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: StreamOutcome
     ) -> None:
         prepared = self.source.prepare(block)
         out.scores[:] = self.source.sums(prepared, self.store)
@@ -190,7 +190,7 @@ class OnlineModel:
             self.store.append(block[new], augmented, A[new].T, kxx[new], position[new], code[new])
 
     def _learn_revising(
-        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: Outcome
+        self, block: Any, Y: Array, position: IntArray, code: IntArray, out: StreamOutcome
     ) -> None:
         store = self.store
         prepared = self.source.prepare(block)

@@ -168,7 +168,7 @@ class NormaRule(UpdateRule):
         return self.tau
 
 
-class Outcome(NamedTuple):
+class StreamOutcome(NamedTuple):
     """What happened to the rows of one call; compiled loops fill its arrays.
 
     Attributes
@@ -189,7 +189,7 @@ class Outcome(NamedTuple):
     vectors: IntArray
 
     @classmethod
-    def empty(cls, n: int, n_problems: int) -> Outcome:
+    def empty(cls, n: int, n_problems: int) -> StreamOutcome:
         """Nothing happened yet."""
         flags = np.zeros((2, n), dtype=np.bool_)
         return cls(np.zeros((n, n_problems)), flags[0], flags[1], np.zeros(n, dtype=np.int64))
@@ -199,13 +199,13 @@ class Outcome(NamedTuple):
         """All as a plain tuple, which a compiled loop takes sooner than a named one."""
         return self.scores, self.updated, self.refused, self.vectors
 
-    def rows(self, rows: slice) -> Outcome:
+    def rows(self, rows: slice) -> StreamOutcome:
         """The same arrays, seen from some of the rows."""
-        return Outcome(
+        return StreamOutcome(
             self.scores[rows], self.updated[rows], self.refused[rows], self.vectors[rows]
         )
 
-    def copy_from(self, source: Outcome) -> None:
+    def copy_from(self, source: StreamOutcome) -> None:
         """Overwrite the arrays with those of `source`."""
         for array, values in zip(self, source, strict=True):
             array[:] = values

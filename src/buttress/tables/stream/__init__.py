@@ -3,7 +3,7 @@
 A newcomer changes `rows` for what a line may be and `run` for what happens to it; `outputs`
 holds what an interrupted run must find again, `_ahead` what it was about to write,
 and `model` the way from models to streams and back. The cells themselves follow
-`buttress.tables.grammar`.
+`buttress.tables.grammar`. Others import the names below.
 """
 
 from buttress._lazy import attach

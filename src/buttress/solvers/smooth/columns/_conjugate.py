@@ -30,7 +30,7 @@ _FEW_CURVED = 0.05
 _FLAT = 1e-4
 
 
-class Solved(NamedTuple):
+class ConjugateSolutions(NamedTuple):
     """Solutions of many problems: weights of the features, intercepts, scores, and how it went."""
 
     coef: Array
@@ -200,7 +200,7 @@ def solve_columns(
     start: tuple[Array, Array],
     tol: float,
     max_iter: int,
-) -> Solved:
+) -> ConjugateSolutions:
     """Solve many problems together.
 
     Parameters
@@ -226,7 +226,7 @@ def solve_columns(
     way = Way(np.arange(k), b, a0, f, np.zeros_like(b), np.zeros(k), np.zeros_like(f))
     quiet, iterations = np.zeros((2, k), dtype=np.int64)
     converged = np.zeros(k, dtype=bool)
-    out = Solved(np.empty_like(b), np.empty(k), np.empty_like(f), iterations, converged)
+    out = ConjugateSolutions(np.empty_like(b), np.empty(k), np.empty_like(f), iterations, converged)
     work = np.empty((3, len(W)), dtype=dtype)
     slopes, move = for_loss(_slopes, loss), for_loss(_move, loss)
     for iteration in range(max_iter):
@@ -272,7 +272,7 @@ def solve_columns(
     return out
 
 
-def _keep(way: Way, leaving: BoolArray, out: Solved) -> None:
+def _keep(way: Way, leaving: BoolArray, out: ConjugateSolutions) -> None:
     """Put down where the columns that leave are."""
     where = way.live[leaving]
     out.coef[where], out.intercept[where] = way.b[leaving], way.a0[leaving]

@@ -16,7 +16,7 @@ from buttress._arrays import Array, IntArray
 from buttress._compile import FAST, inner
 from buttress.solvers.numerics.cholesky import factorise_small, solve_small
 from buttress.solvers.numerics.lapack import single_product
-from buttress.solvers.smooth.columns._models import Batch, KernelSystem, Room
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem, ModelRoom
 from buttress.solvers.smooth.columns._plane_search import BLOCK
 from buttress.solvers.smooth.margins import set_slopes
 
@@ -258,7 +258,7 @@ def _factorise(m: int, packed: Array, mean: Array, factor: Array, lift: Array) -
 
 
 @inner(fastmath=FAST)
-def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> None:
+def set_rows(system: KernelSystem, batch: Batch, at: IntArray, room: ModelRoom) -> None:
     """Residuals of the columns `at` of a batch; their models are renewed as needed.
 
     `room` gets `residuals`, `damped` and `sums`.

@@ -15,7 +15,7 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress._compile import compiled
 from buttress.solvers.smooth.columns._model_steps import find_steps
-from buttress.solvers.smooth.columns._models import Batch, KernelSystem, Room, empty_room
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem, ModelRoom, empty_room
 from buttress.solvers.smooth.columns._moves import (
     Limits,
     Moves,
@@ -36,7 +36,7 @@ def _run(
     system: KernelSystem,
     batch: Batch,
     moves: Moves,
-    room: Room,
+    room: ModelRoom,
     queue: IntArray,
     exact: tuple[Array, Array],
     limits: Limits,
@@ -62,7 +62,12 @@ def _run(
 
 
 def run_columns(
-    system: KernelSystem, batch: Batch, moves: Moves, room: Room, queue: IntArray, limits: Limits
+    system: KernelSystem,
+    batch: Batch,
+    moves: Moves,
+    room: ModelRoom,
+    queue: IntArray,
+    limits: Limits,
 ) -> None:
     """Solve the columns `queue` of a batch, from where they are.
 

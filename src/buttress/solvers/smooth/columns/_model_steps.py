@@ -10,7 +10,7 @@ from buttress.solvers.numerics.cholesky import solve_small
 from buttress.solvers.numerics.lapack import single_product
 from buttress.solvers.smooth.columns._balance import balance_column
 from buttress.solvers.smooth.columns._curved_model import set_rows
-from buttress.solvers.smooth.columns._models import Batch, KernelSystem, Room
+from buttress.solvers.smooth.columns._models import Batch, KernelSystem, ModelRoom
 
 # Share of curved rows below which intercepts are found by bisection.
 _FEW_CURVED = 0.05
@@ -37,7 +37,7 @@ def _solve_model(
 
 
 @inner(fastmath=FAST)
-def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> None:
+def _set_steps(system: KernelSystem, batch: Batch, at: IntArray, room: ModelRoom) -> None:
     """Steps of coefficients and intercepts that solve the models' equations, after `set_rows`.
 
     The new coefficients sum to zero. `room` gets `d`, `d0` and `promise`.
@@ -99,7 +99,7 @@ def _set_exactly(exact: Array, left: Array, model_weight: Array, damped: Array) 
 
 
 @inner()
-def _balance_few(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -> bool:
+def _balance_few(system: KernelSystem, batch: Batch, at: IntArray, room: ModelRoom) -> bool:
     """Balance the intercepts of columns with hardly a curved row; whether there are any.
 
     Where few margins exceed 1 the objective is almost piecewise linear in the intercept: steps
@@ -117,7 +117,7 @@ def _balance_few(system: KernelSystem, batch: Batch, at: IntArray, room: Room) -
 
 @inner()
 def find_steps(
-    system: KernelSystem, batch: Batch, at: IntArray, exact: tuple[Array, Array], room: Room
+    system: KernelSystem, batch: Batch, at: IntArray, exact: tuple[Array, Array], room: ModelRoom
 ) -> None:
     """Steps of the columns `at` of a batch by their models, which are renewed as needed.
 
@@ -130,7 +130,7 @@ def find_steps(
     exact : tuple of arrays of shapes (len(at), n) and (len(at),), float64
         Residuals, and sums of the coefficients, where they are known in double precision; empty
         otherwise.
-    room : Room
+    room : ModelRoom
         Gets residuals and steps.
     """
     (residuals, totals), models = exact, system.models

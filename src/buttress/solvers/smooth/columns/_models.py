@@ -55,7 +55,7 @@ def empty_models(low_rank: LowRank, slots: int) -> CurvedModels:
     )
 
 
-class Columns(NamedTuple):
+class SolvedColumns(NamedTuple):
     """Solutions of all problems at all penalties, one after the other, as far as they are known.
 
     Attributes
@@ -84,9 +84,9 @@ class Columns(NamedTuple):
     error: Array
 
 
-def no_columns(columns: int, size: int, n: int) -> Columns:
+def no_columns(columns: int, size: int, n: int) -> SolvedColumns:
     """Room for so many; all are zero."""
-    return Columns(
+    return SolvedColumns(
         np.zeros((columns, size), dtype=np.float32),
         np.zeros(columns),
         np.zeros((columns, n), dtype=np.float32),
@@ -168,7 +168,7 @@ class Batch(NamedTuple):
     a0: Array
 
 
-class Room(NamedTuple):
+class ModelRoom(NamedTuple):
     """What the models say of the columns at hand, in their order, and room for finding out.
 
     Attributes
@@ -205,11 +205,11 @@ class Room(NamedTuple):
     made: Array
 
 
-def empty_room(low_rank: LowRank, columns: int) -> Room:
+def empty_room(low_rank: LowRank, columns: int) -> ModelRoom:
     """Room for so many columns."""
     n, m = low_rank.factor.shape
     single = np.float32
-    return Room(
+    return ModelRoom(
         np.empty((columns, n), single),
         np.empty((columns, n), single),
         np.empty((6, columns)),

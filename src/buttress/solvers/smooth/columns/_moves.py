@@ -9,7 +9,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._compile import FAST, inner
 from buttress.solvers.numerics.lapack import single_product
-from buttress.solvers.smooth.columns._models import Batch, CurvedModels, KernelSystem, Room
+from buttress.solvers.smooth.columns._models import Batch, CurvedModels, KernelSystem, ModelRoom
 from buttress.solvers.smooth.columns._plane_search import BLOCK, plane_minimum
 from buttress.solvers.smooth.columns._sign_certificate import (
     ROUNDOFF,
@@ -174,7 +174,7 @@ def _penalty_sums(
 
 @inner(fastmath=FAST)
 def _move(
-    system: KernelSystem, batch: Batch, moves: Moves, room: Room, c: int, k: int
+    system: KernelSystem, batch: Batch, moves: Moves, room: ModelRoom, c: int, k: int
 ) -> tuple[float, float]:
     """Move column c, the k-th at hand, to the minimum over the plane of its new and last step.
 
@@ -273,7 +273,7 @@ def advance(
     system: KernelSystem,
     batch: Batch,
     moves: Moves,
-    room: Room,
+    room: ModelRoom,
     live: IntArray,
     queue: IntArray,
     limits: Limits,
@@ -303,7 +303,9 @@ def advance(
 
 
 @inner()
-def refresh(system: KernelSystem, batch: Batch, moves: Moves, room: Room, live: IntArray) -> None:
+def refresh(
+    system: KernelSystem, batch: Batch, moves: Moves, room: ModelRoom, live: IntArray
+) -> None:
     """Compute scores from coefficients where their rounding shows, or leaves signs in doubt."""
     # zero, but not as a constant, for which the product would be compiled again
     matrix, columns = system.matrix, room.renewed

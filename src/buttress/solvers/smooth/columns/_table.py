@@ -11,7 +11,7 @@ import numpy as np
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._threads import in_threads, one_blas_thread
 from buttress.solvers.smooth.columns._balance import off_balance
-from buttress.solvers.smooth.columns._models import Columns, no_columns
+from buttress.solvers.smooth.columns._models import SolvedColumns, no_columns
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import tail_exponent
 from buttress.solvers.smooth.paths import Paths
@@ -52,7 +52,7 @@ def solved_first(lambdas: Array) -> IntArray:
     return np.array(sorted({*range(0, count, stride), count - 1}))
 
 
-class Table:
+class SolutionTable:
     """Solutions of all problems at all penalties, as far as they are known.
 
     Arrays of shape (problems, penalties, ...) are views of those of `columns`, which has all of
@@ -74,7 +74,7 @@ class Table:
             self.rival[members] = True
         self.columns = no_columns(n_problems * count, solver.size, n)
         fields: Any = (field.reshape(n_problems, count, *field.shape[1:]) for field in self.columns)
-        views = Columns(*fields)
+        views = SolvedColumns(*fields)
         self.coef, self.intercept, self.scores = views.coef, views.intercept, views.scores
         self.iterations, self.converged = views.iterations, views.converged
         self.doubtful, self.drift, self.error = views.doubtful, views.drift, views.error

@@ -15,9 +15,9 @@ from buttress.solvers.smooth.columns._kernel_columns import run_columns
 from buttress.solvers.smooth.columns._low_rank import leading_part
 from buttress.solvers.smooth.columns._models import (
     Batch,
-    Columns,
     KernelSystem,
     Shared,
+    SolvedColumns,
     empty_models,
     empty_room,
 )
@@ -102,7 +102,7 @@ class KernelColumns:
         return coef
 
     def solve(
-        self, columns: Columns, which: IntArray, tol: float, certain_tol: float | None
+        self, columns: SolvedColumns, which: IntArray, tol: float, certain_tol: float | None
     ) -> None:
         """Solve the columns `which`, the hardest first, from where they are.
 
@@ -244,7 +244,7 @@ class FeatureColumns:
         return self.basis.coefficients(coef)
 
     def solve(
-        self, columns: Columns, which: IntArray, tol: float, certain_tol: float | None
+        self, columns: SolvedColumns, which: IntArray, tol: float, certain_tol: float | None
     ) -> None:
         """Solve the columns `which` from where they are: weights and intercepts count."""
         problem, index = np.divmod(which, len(self.lambdas))

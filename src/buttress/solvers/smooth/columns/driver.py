@@ -9,7 +9,7 @@ import numpy as np
 from buttress._arrays import Array, IntArray
 from buttress._threads import in_threads, one_blas_thread
 from buttress.solvers.smooth.columns._models import KernelSystem, Shared
-from buttress.solvers.smooth.columns._table import Follow, Table, solved_first
+from buttress.solvers.smooth.columns._table import Follow, SolutionTable, solved_first
 from buttress.solvers.smooth.columns._threads import FeatureColumns, KernelColumns
 from buttress.solvers.smooth.margins import straight_up_to_one
 from buttress.solvers.smooth.newton import NewtonTask, newton, small_steps
@@ -33,7 +33,7 @@ def batched(problems: Problems, n_threads: int, shared: Shared | None = None) ->
         solver = KernelColumns(problems, solved_first(problems.lambdas), n_threads, shared)
     else:
         solver = FeatureColumns(problems, n_threads)
-    table = Table(problems, solver, _follower(problems))
+    table = SolutionTable(problems, solver, _follower(problems))
     # BLAS's threads would meet at every one of many small products.
     with one_blas_thread():
         table.fill(n_threads)
@@ -62,7 +62,7 @@ def batched(problems: Problems, n_threads: int, shared: Shared | None = None) ->
     return paths
 
 
-def _finish(problems: Problems, table: Table, n_threads: int) -> None:
+def _finish(problems: Problems, table: SolutionTable, n_threads: int) -> None:
     """Newton's method for the penalties that did not converge, from where they stopped."""
     lambdas = problems.lambdas
 

@@ -29,7 +29,7 @@ def home_of_private(module: str) -> str | None:
     return None
 
 
-class PrivateRooms(Contract):
+class PrivateModules(Contract):
     """No package imports another package's private module."""
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
