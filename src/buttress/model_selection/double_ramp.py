@@ -43,11 +43,11 @@ class DoubleRampClassifierCV(
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
+    Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+        Penalties to try.
     costs : array-like of shape (2, 3), optional
         Instead of `d`, for two classes, as in `DoubleRampClassifier`; the search then minimises
         the mean cost.
-    Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-        Penalties to try.
     gammas : "auto", sequence or None, default=None
         Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
         `gamma`; None is `gamma` alone. Kernels without a width ignore it.
@@ -126,9 +126,9 @@ class DoubleRampClassifierCV(
         self,
         d: float = 0.2,
         mu: float = 1.0,
+        Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         *,
         costs: Any = None,
-        Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = None,
         cv: Any = 5,
         scoring: Any = "reject_risk",
@@ -158,8 +158,8 @@ class DoubleRampClassifierCV(
     ) -> None:
         self.d = d
         self.mu = mu
-        self.costs = costs
         self.Cs = Cs
+        self.costs = costs
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring

@@ -140,8 +140,8 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
 
     def __init__(
         self,
-        *,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+        *,
         ss: Sequence[float] = (-np.inf, -1.0),
         gammas: Any = None,
         cv: Any = 5,
