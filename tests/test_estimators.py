@@ -172,6 +172,13 @@ def test_searches_share_the_keys_of_their_results(name):
     assert keys == {"params", "mean_test_score", "std_test_score", "rank_test_score"} | splits
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_grid_may_be_given_by_position_where_the_tuned_parameter_may(name):
+    grid = {"LeakyHockeyStickClassifierCV": "alphas", "UncertaintySetClassifierCV": "radii"}
+    signature = inspect.signature(getattr(buttress, name)).parameters
+    assert signature[grid.get(name, "Cs")].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
 # What parameters of one name are unless given; all of them are given by name.
 SHARED = {
     "coef0": 0.0,

@@ -206,10 +206,14 @@ def test_plain_machine_is_biased_for_a_rare_class():
     assert 0.145 < np.mean(unbiased) < 0.175  # and 16.5; the Bayes error is 14.7
 
 
-def test_stopping_short_warns():
+@pytest.mark.parametrize("given", [{"kernel": "linear", "margin": True}, {}, {"margin": True}])
+def test_stopping_short_warns(given):
     X, y = blobs()
     with pytest.warns(ConvergenceWarning, match="MinimaxProbabilityMachine"):
-        MinimaxProbabilityMachine(kernel="linear", margin=True, max_iter=1).fit(X, y)
+        short = MinimaxProbabilityMachine(max_iter=1, **given).fit(X, y)
+    assert short.n_iter_ == 1
+    done = MinimaxProbabilityMachine(**given).fit(X, y)
+    assert 0 <= short.objective_ - done.objective_ <= short.duality_gap_
 
 
 @pytest.mark.parametrize(

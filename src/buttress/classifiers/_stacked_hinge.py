@@ -18,9 +18,6 @@ from buttress.classifiers.training import TrainingSet
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.reject import StackedHingeSolution, solve_stacked_hinge
 
-# Steps of the solver that count as one of `max_iter`, whose default then suits every estimator.
-_PAIR_STEPS = 10_000
-
 
 class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectClassifier):
     """A convex machine with two stacked hinges and a fixed rejection threshold.
@@ -29,6 +26,8 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
     costs by class (`_cost_hinges`).
     """
 
+    # pair steps; the default of `max_iter` then suits every estimator
+    _steps_each = 10_000
     costs: Any
     threshold: Any
     _terms: Callable[[], tuple[tuple[float, float], ...]]
@@ -125,5 +124,5 @@ class BaseStackedHingeClassifier(ProbabilityMixin, RiskControlMixin, BaseRejectC
             weight=weight,
             fit_intercept=self.fit_intercept,
             tol=tol,
-            max_iter=int(self.max_iter) * _PAIR_STEPS,
+            max_iter=int(self.max_iter) * self._steps_each,
         )

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
 from buttress._documented import DocumentedMixin
 from buttress._frames import validate_data
-from buttress._user_warnings import warn_user
 from buttress.classifiers.array_api import foreign_labels, foreign_scores, namespace_of
 from buttress.classifiers.kernel_source import check_finite, kernel_of
 from buttress.classifiers.parameters import check_common
+from buttress.classifiers.stopping import ended_by_limit, warn_not_converged
 from buttress.classifiers.training import TrainingSet, validate_training_set
 from buttress.kernels import CHECKED_GRAM, Kernel, resolve_gamma
 
@@ -168,6 +167,8 @@ class BaseKernelClassifier(BaseMarginClassifier):
     kernel_params: Any
     class_weight: Any
     tol: float
+    # Steps of the solver that count as one of `max_iter`.
+    _steps_each = 1
     # Whether a linear machine with an intercept is trained on centred rows.
     _centres_rows = False
     _check_parameters: Any
@@ -293,13 +294,17 @@ class BaseKernelClassifier(BaseMarginClassifier):
         single = data.X.dtype == np.float32
         return max(self.tol, _SINGLE_TOLERANCE) if single else self.tol
 
-    def _store_certificates(self, solutions: Sequence[Solution], *, kind: str) -> None:
+    def _store_certificates(
+        self, solutions: Sequence[Solution], *, kind: str, limited: bool = True
+    ) -> None:
         """Keep objective, certificate and iterations; warn when a problem stopped short.
 
         Parameters
         ----------
         solutions : sequence of solver results, one per binary problem
         kind : {"duality_gap", "kkt_residual"}
+        limited : bool
+            Whether `max_iter` limits what the solutions call their steps.
         """
         gaps = np.array([solution.gap for solution in solutions])
         setattr(self, f"{kind}_", float(gaps.max()))
@@ -309,12 +314,17 @@ class BaseKernelClassifier(BaseMarginClassifier):
         self.n_iter_ = max(1, max(int(solution.n_iter) for solution in solutions))
         accepted = max(self.tol, _ROUNDING[self.intercept_.dtype])
         certified = gaps <= accepted * (1.0 + np.abs(objectives))
+        converged = np.array([solution.converged for solution in solutions])
+        steps = [solution.n_iter for solution in solutions]
+        limit = self._steps_each * getattr(self, "max_iter", np.inf)
+        by_limit = limited and bool(ended_by_limit(converged, steps, limit).any())
         if not certified.all():
-            warn_not_converged(self, kind, float(gaps.max()))
-        elif not all(solution.converged for solution in solutions):
+            warn_not_converged(self, kind, float(gaps.max()), by_limit=by_limit, certified=False)
+        elif not converged.all():
             # residuals may be small and their sum, the gap, not
             short = "duality_gap" if hasattr(self, "duality_gap_") else kind
-            warn_not_converged(self, short, float(getattr(self, f"{short}_")))
+            reached = float(getattr(self, f"{short}_"))
+            warn_not_converged(self, short, reached, by_limit=by_limit, certified=True)
 
     # -- prediction ------------------------------------------------------------------------
 
@@ -369,13 +379,3 @@ def _check_no_underflow(X: Any) -> None:
             "kernel='linear': squares of the features are below the range of floating point "
             "numbers. Scale the features."
         )
-
-
-def warn_not_converged(estimator: Any, kind: str, reached: float) -> None:
-    """Say that the solver stopped before its tolerance, and what to change."""
-    warn_user(
-        f"{type(estimator).__name__} stopped before reaching its tolerance "
-        f"({kind.replace('_', ' ')} {reached:.3g}, tol={estimator.tol:g}). Increase max_iter, "
-        "raise tol, or standardise the features.",
-        ConvergenceWarning,
-    )

@@ -187,7 +187,8 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
         Whether `predict_proba` is wanted. Costs five more fits, of four fifths of the rows each;
         `noise_` then holds the noise model behind it.
     max_iter : int, default=1000
-        Limit on the solver's outer steps, Newton's, per penalty ("mm": on its steps in all).
+        Limit on the solver's outer steps, Newton's, per penalty ("mm": on its steps in all). With
+        an `approximation`, on the passes over the rows in each of at most five stages.
     n_jobs : int, default=None
         Threads for the binary problems of several classes.
     verbose : int, default=0
@@ -222,7 +223,8 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     kkt_residual_ : float
         In place of `duality_gap_` when a loss of your own has no conjugate (`kkt_residuals_`).
     n_iter_ : int
-        Newton steps in all, those at larger internal penalties not counted.
+        Newton steps in all, those at larger internal penalties not counted; with an
+        `approximation` passes over the rows.
     solver_ : str
         The method used.
     approximation_ : str or None

@@ -80,7 +80,7 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
     tol : float, default=1e-8
         Bound on the gap relative to ``max(1, objective)``.
     max_iter : int, default=1000
-        Limit on the solver's outer steps, Newton's for the maximum-margin machine.
+        Limit on the solver's outer steps, Newton's, per binary problem; the closed form has none.
 
     Attributes
     ----------
@@ -228,7 +228,9 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
         if self._method(geometry) != "root":
             return self._by_moments(geometry, y, data)
         with blas_threads_for(geometry.n):
-            (result,) = minimax_path(geometry, y, data.weights, [ridge])
+            (result,) = minimax_path(
+                geometry, y, data.weights, [ridge], max_iter=int(self.max_iter)
+            )
         intercept = self._bias(result.values, y, data.weights, result.intercept)
         return self._machine(
             result, result.coef, None, intercept, result.means, result.deviations, geometry

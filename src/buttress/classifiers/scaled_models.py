@@ -256,7 +256,8 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
     targets = np.array([training.targets(k) for k in range(n_problems)])
     rows = None if fit.data is None else fit.data.X
     model._set_rows = (rows, targets, None if fit.data is None else fit.data.weight)
-    model._store_certificates(sets.certificates, kind="duality_gap")
+    # the search for the penalty that has this radius ends by itself
+    model._store_certificates(sets.certificates, kind="duality_gap", limited=False)
 
 
 def refuse_beside(model: Any, plain: dict[str, Any]) -> None:

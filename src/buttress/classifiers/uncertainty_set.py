@@ -80,7 +80,8 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
     tol : float, default=1e-8
         Bound on the duality gap relative to ``max(1, |objective|)``.
     max_iter : int, default=1000
-        Limit on the solver's outer steps, Newton or interior-point ones, per binary problem.
+        Limit on the solver's outer steps, Newton or interior-point ones, per binary problem. With
+        an `approximation` there are no more than 60, searches for a penalty, whatever it is.
     approximation : {None, "nystroem", "fourier", "auto"}, default=None
         Stand-in for the kernel beyond some 20 000 rows: landmarks, or random Fourier features
         (RBF and Laplacian kernels). "auto" takes "nystroem" when the exact kernel matrix does
@@ -126,7 +127,8 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         ``P + D`` of the worst binary problem, recomputed in float64 (all in
         ``duality_gaps_``).
     n_iter_ : int
-        Steps of the solver, the largest over the binary problems.
+        Steps of the solver, the largest over the binary problems; with an `approximation` passes
+        over the rows.
     solver_ : str
         "newton", "interior_point" (hinge-shaped losses) or "conic".
     uncertainty_sets_ : tuple of two UncertaintySet, or a list of such tuples

@@ -16,10 +16,11 @@ from buttress._deadline import check_time
 from buttress._memory import free_memory
 from buttress._threads import in_threads, one_blas_thread
 from buttress.classifiers.kernel_source import centred_gram_matrix
+from buttress.classifiers.stopping import noted_not_warned
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import CHECKED_GRAM, make_kernel
 from buttress.model_selection._folds import Fold, classification_folds, fold_kernels
-from buttress.model_selection._results import Metadata, Solved
+from buttress.model_selection._results import FoldScores, Metadata, Solved
 
 # Folds of hinge-shaped machines are asked for answers on held-out rows, not for digits: scores
 # to this accuracy settle all of them but those of rows that lie as near to a threshold. With
@@ -104,11 +105,13 @@ class ExactSearch:
         kernel = self._kernel(width)
         K = centred_gram_matrix(kernel, self.data.X)
         with one_blas_thread():
-            columns = Parallel(n_jobs=n_jobs, prefer="threads")(
+            folds: list[FoldScores] = Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(self.model._fold_scores)(self, K, fold, combinations) for fold in self.folds
             )
         advance(self.n_steps(len(combinations)))
-        return Solved(kernel.params.get("gamma"), np.array(columns).T, (kernel, K))
+        table = np.array([fold.scores for fold in folds]).T
+        short = np.array([fold.short for fold in folds], dtype=bool).T
+        return Solved(kernel.params.get("gamma"), table, short, (kernel, K))
 
     def on_gram(self, values: dict[str, Any]) -> Any:
         """The machine of one combination for parts of the Gram matrix.
@@ -128,17 +131,19 @@ class ExactSearch:
         options = self.metadata.for_scorer(self.data.rows[test], self.weight(test))
         return float(scorer(estimator, X, self.labels[test], **options))
 
-    def fold_scores(self, K: Array, fold: Fold, combinations: list[dict[str, Any]]) -> list[float]:
+    def fold_scores(self, K: Array, fold: Fold, combinations: list[dict[str, Any]]) -> FoldScores:
         """The score of every combination on one fold, each fitted by itself."""
         train, test = fold
         inner, outer = fold_kernels(K, fold)
-        scores = []
+        scores, short = [], []
         for values in combinations:
             check_time()
             estimator = self.on_gram(values)
-            estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
+            with noted_not_warned() as by_limit:
+                estimator.fit(inner, self.labels[train], sample_weight=self.weight(train))
             scores.append(self.score(estimator, outer, test))
-        return scores
+            short.append(any(by_limit))
+        return FoldScores(scores, short)
 
     def expansion_scores(
         self, K: Array, fold: Fold, combinations: list[dict[str, Any]], coefs: Array, biases: Array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from buttress._arrays import Array
+from buttress._arrays import Array, BoolArray
 from buttress._threads import blas_threads_for
 from buttress.classifiers.leaky_path import (
     LeakyProblem,
@@ -18,6 +18,7 @@ from buttress.classifiers.leaky_path import (
     make_loss,
     make_problem,
 )
+from buttress.classifiers.stopping import ended_by_limit
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.model_selection._exact import Advance, ExactSearch
@@ -77,17 +78,19 @@ class ExactLeakySearch(ExactSearch):
         n_jobs: int | None,
     ) -> Solved:
         alphas = self.model._alphas()
-        tables = []
+        tables, short = [], []
         best: Any = None
         with blas_threads_for(self.model._dense_order(self.data)):
             problem = self._problem(width)
             for first in combinations[:: len(alphas)]:
-                table, folds = self._path(problem, first["r"], advance, n_jobs)
+                table, ended, folds = self._path(problem, first["r"], advance, n_jobs)
                 tables.append(table)
+                short.append(ended)
                 mean = float(table.mean(axis=1).max())
                 if best is None or mean > best[0] + 1e-12:
                     best = (mean, folds)
-        return Solved(problem.kernel.params.get("gamma"), np.concatenate(tables), best[1])
+        width_used = problem.kernel.params.get("gamma")
+        return Solved(width_used, np.concatenate(tables), np.concatenate(short), best[1])
 
     def _problem(self, width: Any) -> LeakyProblem:
         """The rows of one width, without a loss."""
@@ -139,8 +142,11 @@ class ExactLeakySearch(ExactSearch):
 
     def _path(
         self, problem: LeakyProblem, r: float, advance: Advance, n_jobs: int | None
-    ) -> tuple[Array, _Folds]:
-        """Solve everything for one width and exponent, and score the held-out rows."""
+    ) -> tuple[Array, BoolArray, _Folds]:
+        """Solve everything for one width and exponent, and score the held-out rows.
+
+        Also whether `max_iter` ended each fit.
+        """
         problem = replace(problem, loss=make_loss(self.model.loss, r))
         n_problems, alphas = self.data.n_problems, self.model._alphas()
         # classes of one fold answer together
@@ -154,7 +160,16 @@ class ExactLeakySearch(ExactSearch):
                 for one in range(number * n_problems, (number + 1) * n_problems)
             ]
             table[:, number] = self._scores(np.stack(decision, axis=2), test)
-        return table, _Folds(r, problem, paths.without_scores())
+        return table, self._ended(paths), _Folds(r, problem, paths.without_scores())
+
+    def _ended(self, paths: Paths) -> BoolArray:
+        """Whether `max_iter` ended the fits, shape (L, folds)."""
+        steps = paths.iterations
+        if paths.method == "mm":  # whose limit is on all steps of a path
+            steps = steps.sum(axis=1, keepdims=True)
+        ended = ended_by_limit(paths.converged, steps, self.model.max_iter)
+        by_fold = ended.reshape(self.n_folds, -1, ended.shape[1])
+        return np.asarray(by_fold.any(axis=1)).T
 
     def _scores(self, decision: Array, test: NDArray[Any]) -> Any:
         """Scores of the L models with decision values of shape (L, rows, problems)."""

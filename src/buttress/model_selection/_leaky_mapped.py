@@ -11,6 +11,7 @@ from buttress._arrays import Array
 from buttress.classifiers.leaky_path import RegularizationPath, make_loss
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.scaled_models import solve_leaky
+from buttress.classifiers.stopping import ended_by_limit
 from buttress.model_selection._exact import Advance
 from buttress.model_selection._leaky_exact import KnownScores
 from buttress.model_selection._mapped import MappedSearch
@@ -34,7 +35,7 @@ class MappedLeakySearch(MappedSearch):
         model, fit, alphas = self.model, self.fit, self.model._alphas()
         n_folds = fit.folds.n_folds
         scaled = model._scaled_kernel(fit, width)
-        tables = []
+        tables, short = [], []
         best: Any = None
         for r in [first["r"] for first in combinations[:: len(alphas)]]:
             rows = margin_rows(make_loss(model.loss, r), model.fit_intercept)
@@ -46,13 +47,17 @@ class MappedLeakySearch(MappedSearch):
             q = rows.n_offsets
             weights, offsets = cube[: len(cube) - q], cube[len(cube) - q :]
             intercept = offsets[0] if q else np.zeros(cube.shape[1:])
-            folds = Candidates(weights[:, :, :-1], intercept[:, :-1])
+            ended = ended_by_limit(solved.converged, solved.n_iter, model.max_iter)
+            ended = ended.reshape(intercept.shape)[:, :-1]
+            folds = Candidates(weights[:, :, :-1], intercept[:, :-1], ended)
+            short.append(ended.any(axis=0).T)
             tables.append(self.scores(scaled, folds, self._stand_in))
             mean = float(tables[-1].mean(axis=1).max())
             if best is None or mean > best[0] + 1e-12:
                 best = (mean, _Refit(r, scaled, solved, cube[:, :, -1]))
         advance(1)
-        return Solved(scaled.kernel.params.get("gamma"), np.concatenate(tables), best[1])
+        width_used = scaled.kernel.params.get("gamma")
+        return Solved(width_used, np.concatenate(tables), np.concatenate(short), best[1])
 
     def refit(self, params: dict[str, Any], solved: Solved | None) -> Any:
         alphas, model = self.model._alphas(), self.model

@@ -76,7 +76,8 @@ class MappedSearch:
 
         advance(1)
         table = self.scores(scaled, candidates, stand_in)
-        return Solved(scaled.kernel.params.get("gamma"), table, None)
+        short = candidates.short.any(axis=0).T
+        return Solved(scaled.kernel.params.get("gamma"), table, short, None)
 
     def scores(self, scaled: ScaledKernel, candidates: Candidates, stand_in: StandIn) -> Array:
         """The score of every candidate on every fold, shape (candidates, folds).

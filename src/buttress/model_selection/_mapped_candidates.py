@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array
+from buttress._arrays import Array, BoolArray
 from buttress.blocks.base import Block
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
 from buttress.classifiers.scaled_models import (
@@ -23,6 +23,7 @@ from buttress.classifiers.scaled_models import (
     solve_scaled_sets,
 )
 from buttress.classifiers.set_machines import make_set_loss
+from buttress.classifiers.stopping import ended_by_limit
 from buttress.solvers.blockwise.columns import margin_rows, reject_rows
 from buttress.solvers.blockwise.passes import Reader
 from buttress.solvers.sets.bias import error_rate_bias
@@ -41,12 +42,15 @@ class Candidates:
     ----------
     weights : array of shape (components, problems, folds, candidates)
     intercept : array of shape (problems, folds, candidates)
+    short : bool array of shape (problems, folds, candidates)
+        Whether `max_iter` ended the fit.
     bands : array of shape (problems, folds, candidates), or None
         Half widths of rejection bands.
     """
 
     weights: Array
     intercept: Array
+    short: BoolArray
     bands: Array | None = None
 
 
@@ -57,6 +61,7 @@ def ramp_candidates(
     n_folds = fit.folds.n_folds
     weights: list[Any] = [None] * len(combinations)
     intercept: list[Any] = [None] * len(combinations)
+    short: list[Any] = [None] * len(combinations)
     for s in sorted({float(values["s"]) for values in combinations}):
         members = [i for i, values in enumerate(combinations) if values["s"] == s]
         Cs = [float(combinations[i]["C"]) for i in members]
@@ -65,9 +70,11 @@ def ramp_candidates(
         shape = (fit.n_problems, n_folds, len(Cs))
         w, o = (rows.reshape(len(rows), *shape) for rows in (ramps.weights, ramps.offsets))
         b = o[0] if len(o) else np.zeros(w.shape[1:])
+        ended = _ended(model, ramps.certificates, shape)
         for position, i in enumerate(members):
             weights[i], intercept[i] = w[..., position], b[..., position]
-    return Candidates(np.stack(weights, axis=-1), np.stack(intercept, axis=-1))
+            short[i] = ended[..., position]
+    return Candidates(*(np.stack(each, axis=-1) for each in (weights, intercept, short)))
 
 
 def double_ramp_candidates(
@@ -80,7 +87,8 @@ def double_ramp_candidates(
     b, rho = band(ramps.offsets, float(model.d))
     shape = (fit.n_problems, fit.folds.n_folds, len(Cs))
     w = ramps.weights.reshape(-1, *shape)
-    return Candidates(w, b.reshape(shape), rho.reshape(shape))
+    short = _ended(model, ramps.certificates, shape)
+    return Candidates(w, b.reshape(shape), short, rho.reshape(shape))
 
 
 def _ramps(model: Any, fit: ScaledFit, scaled: ScaledKernel, rows: Any, Cs: list[float]) -> Any:
@@ -109,7 +117,14 @@ def set_candidates(
     intercept = sets.intercept
     if model.bias != "primal":
         intercept = _biases(model.bias, fit, scaled, loss, sets, shape)
-    return Candidates(sets.weights.reshape(-1, *shape), intercept.reshape(shape))
+    short = np.zeros(shape, dtype=bool)  # `max_iter` is no limit of this solver
+    return Candidates(sets.weights.reshape(-1, *shape), intercept.reshape(shape), short)
+
+
+def _ended(model: Any, certificates: Sequence[Any], shape: tuple[int, ...]) -> BoolArray:
+    converged = [each.converged for each in certificates]
+    steps = [each.n_iter for each in certificates]
+    return ended_by_limit(converged, steps, model.max_iter).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from buttress._arrays import Array, IntArray
+from buttress._arrays import Array, BoolArray, IntArray
 from buttress._frames import rows_of
 from buttress.classifiers.parameters import check_widths
 
@@ -41,6 +41,21 @@ class Metadata:
 
 
 @dataclass(frozen=True, eq=False)
+class FoldScores:
+    """All candidates of one kernel width on one fold.
+
+    Attributes
+    ----------
+    scores : list of float
+    short : sequence of bool
+        Whether `max_iter` ended the fit.
+    """
+
+    scores: list[float]
+    short: Sequence[bool] | BoolArray
+
+
+@dataclass(frozen=True, eq=False)
 class Solved:
     """All candidates of one kernel width.
 
@@ -50,12 +65,15 @@ class Solved:
         The width as a number.
     table : array of shape (candidates, folds)
         Scores of the held-out rows.
+    short : bool array of shape (candidates, folds)
+        Whether `max_iter` ended the fit.
     kept : object
         What the strategy needs to refit a candidate of this width without beginning again.
     """
 
     gamma: float | None
     table: Array
+    short: BoolArray
     kept: Any
 
 

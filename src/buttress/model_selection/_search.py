@@ -17,7 +17,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from buttress._arrays import Array
+from buttress._arrays import Array, BoolArray
 from buttress._deadline import check_time
 from buttress._progress import progress
 from buttress.classifiers.callbacks import (
@@ -27,12 +27,19 @@ from buttress.classifiers.callbacks import (
     watched,
 )
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel
+from buttress.classifiers.stopping import warn_of_fold_fits
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold
 from buttress.model_selection._mapped import MappedSearch
 from buttress.model_selection._mapped_candidates import Candidates
-from buttress.model_selection._results import Metadata, Solved, cv_results, widths_to_try
+from buttress.model_selection._results import (
+    FoldScores,
+    Metadata,
+    Solved,
+    cv_results,
+    widths_to_try,
+)
 
 
 class SearchMixin(CallbackSupportMixin):
@@ -73,7 +80,7 @@ class SearchMixin(CallbackSupportMixin):
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
-    ) -> list[float]:
+    ) -> FoldScores:
         """The score of every combination on one fold; overridden where paths are cheaper."""
         return search.fold_scores(K, fold, combinations)
 
@@ -143,6 +150,7 @@ class SearchMixin(CallbackSupportMixin):
         widths = widths_to_try(self.gammas, search.estimator_width)
         candidates: list[dict[str, Any]] = []
         tables: list[Array] = []
+        short: list[BoolArray] = []
         best: Solved | None = None
         total = len(widths) * search.n_steps(len(combinations))
         tasks = FitTasks(self, len(widths) + 1)
@@ -158,11 +166,13 @@ class SearchMixin(CallbackSupportMixin):
                     solved: Solved = some.pop(0)
                     candidates += [{**values, "gamma": solved.gamma} for values in combinations]
                     tables.append(solved.table)
+                    short.append(solved.short)
                     if best is None or _best(solved.table) > _best(best.table) + 1e-12:
                         best = solved
                     del solved
                 if tasks.stopped:
                     break
+        warn_of_fold_fits(self, np.vstack(short))
         table = np.vstack(tables)
         index = self._prefer(candidates, table, search)
         chosen = candidates[index]

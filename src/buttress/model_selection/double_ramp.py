@@ -15,6 +15,7 @@ from buttress.classifiers.parameters import check_values
 from buttress.classifiers.reject import RejectMixin
 from buttress.classifiers.risk_control import RiskControlMixin
 from buttress.classifiers.scaled_models import DOUBLE_RAMP_PLAIN, refuse_beside
+from buttress.classifiers.stopping import ended_by_limit
 from buttress.metrics import (
     CostScorer,
     RejectScorer,
@@ -26,6 +27,7 @@ from buttress.metrics import (
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, double_ramp_candidates
+from buttress.model_selection._results import FoldScores
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 
@@ -41,11 +43,11 @@ class DoubleRampClassifierCV(
         Cost of giving no answer, when a wrong one costs 1.
     mu : float in (0, 1], default=1.0
         Width of the ramps' slope.
+    Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+        Penalties to try.
     costs : array-like of shape (2, 3), optional
         Instead of `d`, for two classes, as in `DoubleRampClassifier`; the search then minimises
         the mean cost.
-    Cs : sequence of floats, default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-        Penalties to try.
     gammas : "auto", sequence or None, default=None
         Kernel widths to try: numbers or names as for `gamma`; "auto" is 1/4, 1 and 4 times
         `gamma`; None is `gamma` alone. Kernels without a width ignore it.
@@ -124,9 +126,9 @@ class DoubleRampClassifierCV(
         self,
         d: float = 0.2,
         mu: float = 1.0,
+        Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         *,
         costs: Any = None,
-        Cs: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
         gammas: Any = None,
         cv: Any = 5,
         scoring: Any = "reject_risk",
@@ -156,8 +158,8 @@ class DoubleRampClassifierCV(
     ) -> None:
         self.d = d
         self.mu = mu
-        self.costs = costs
         self.Cs = Cs
+        self.costs = costs
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
@@ -204,7 +206,7 @@ class DoubleRampClassifierCV(
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
-    ) -> list[float]:
+    ) -> FoldScores:
         """By the risk, every penalty starts from the solution for the one before it."""
         scorer = self._scorer()
         by_cost = isinstance(scorer, (RejectScorer, CostScorer))
@@ -216,7 +218,7 @@ class DoubleRampClassifierCV(
         weight = search.weight(train)
         scored = search.metadata.for_scorer(data.rows[test], search.weight(test))
         warm: list[Any] = [None] * data.n_problems
-        scores = []
+        scores, short = [], []
         for values in combinations:
             model = self._make_estimator(**values)
             model._check_parameters()
@@ -225,6 +227,8 @@ class DoubleRampClassifierCV(
                 model._solve(inner, y, weight, tol, w)
                 for y, w in zip(data.targets[train].T, warm, strict=True)
             ]
+            ended = [ended_by_limit(w.converged, w.n_iter, self.max_iter) for w in warm]
+            short.append(any(ended))
             pred, rejected = model._answers(warm, data.classes, outer)
             given = (search.labels[test], pred, rejected)
             if isinstance(scorer, CostScorer):
@@ -232,7 +236,7 @@ class DoubleRampClassifierCV(
             else:
                 risk = reject_risk(*given, scorer.d, **scored)
             scores.append(-float(np.asarray(risk)))
-        return scores
+        return FoldScores(scores, short)
 
     def _prefer(self, candidates: list[dict[str, Any]], table: Array, search: Any) -> int:
         # risks are ratios of counts: what differs by rounding only is equal

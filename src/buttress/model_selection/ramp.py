@@ -15,11 +15,12 @@ from buttress.classifiers.base import BaseKernelClassifier
 from buttress.classifiers.parameters import check_option, check_values
 from buttress.classifiers.ramp import RampClassifier
 from buttress.classifiers.row_strategies import ScaledFit
+from buttress.classifiers.stopping import ended_by_limit, noted_not_warned
 from buttress.classifiers.training import TrainingSet
 from buttress.model_selection._exact import FOLD_TOLERANCE, ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, ramp_candidates
-from buttress.model_selection._results import Metadata
+from buttress.model_selection._results import FoldScores, Metadata
 from buttress.model_selection._search import SearchMixin
 from buttress.noise.core.class_noise import class_noise
 from buttress.noise.core.suspects import LabelSuspects
@@ -139,8 +140,8 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
 
     def __init__(
         self,
-        *,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+        *,
         ss: Sequence[float] = (-np.inf, -1.0),
         gammas: Any = None,
         cv: Any = 5,
@@ -222,7 +223,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
-    ) -> list[float]:
+    ) -> FoldScores:
         """Every penalty starts from the one before it, every margin from its penalty's SVM."""
         train = fold[0]
         gram, outer = fold_kernels(K, fold)
@@ -230,6 +231,7 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         weight = search.weight(train)
         coefs = np.empty((search.data.n_problems, len(combinations), len(train)))
         biases = np.empty(coefs.shape[:2])
+        short = np.zeros(len(combinations), dtype=bool)
         penalties = sorted({values["C"] for values in combinations})
         for p, y in enumerate(search.data.targets[train].T):
             svm: Any = None
@@ -245,7 +247,9 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
                     if values["s"] != -np.inf:
                         solution = self._make_estimator(**values)._solve(inner, y, weight, tol, svm)
                     coefs[p, k], biases[p, k] = solution.c, solution.b
-        return search.expansion_scores(outer, fold, combinations, coefs, biases)
+                    short[k] |= ended_by_limit(solution.converged, solution.n_outer, self.max_iter)
+        scores = search.expansion_scores(outer, fold, combinations, coefs, biases)
+        return FoldScores(scores, short)
 
     def _mapped_candidates(self, *given: Any) -> Candidates:
         return ramp_candidates(self, *given)
@@ -312,7 +316,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         for train, test in search.folds:
             inner, outer = fold_kernels(K, (train, test))
             weight = None if data.weight is None else data.weight[train]
-            model = search.on_gram(values).fit(inner, search.labels[train], sample_weight=weight)
+            model = search.on_gram(values)
+            # the search has counted the fits that end early, this candidate's too
+            with noted_not_warned():
+                model.fit(inner, search.labels[train], sample_weight=weight)
             fold_scores = model.decision_function(outer)
             scores[test] = fold_scores.reshape(len(fold_scores), -1)
         return scores

@@ -25,12 +25,13 @@ from buttress.classifiers.set_machines import (
     make_set_loss,
     warn_few_distinct_rows,
 )
+from buttress.classifiers.stopping import ended_by_limit
 from buttress.classifiers.training import TrainingSet
 from buttress.classifiers.uncertainty_set import UncertaintySetClassifier
 from buttress.model_selection._exact import ExactSearch
 from buttress.model_selection._folds import Fold, fold_kernels
 from buttress.model_selection._mapped_candidates import Candidates, set_candidates
-from buttress.model_selection._results import Metadata, standard_error
+from buttress.model_selection._results import FoldScores, Metadata, standard_error
 from buttress.model_selection._search import SearchMixin
 from buttress.solvers.sets.distance import distance_path
 
@@ -223,7 +224,7 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
 
     def _fold_scores(
         self, search: ExactSearch, K: Array, fold: Fold, combinations: list[dict[str, Any]]
-    ) -> list[float]:
+    ) -> FoldScores:
         """The score of every radius on one fold, by one path per binary problem."""
         data = search.data
         train = fold[0]
@@ -233,6 +234,7 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
         radii = [values["radius"] for values in combinations]
         weight = data.weights[train]
         coefs, biases = [], []
+        short = np.zeros(len(radii), dtype=bool)
         for target in data.targets[train].T:
             path = distance_path(
                 geometry,
@@ -245,7 +247,13 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
             )
             coefs.append([result.coef for result in path])
             biases.append([choose_bias(result, target, weight, self.bias) for result in path])
-        return search.expansion_scores(outer, fold, combinations, np.array(coefs), np.array(biases))
+            # a gap that is as small as the scores ask for counts as closed
+            closed = [each.gap <= _SCORE_PRECISION * max(1.0, abs(each.objective)) for each in path]
+            short |= ended_by_limit(closed, [each.n_iter for each in path], self.max_iter)
+        scores = search.expansion_scores(
+            outer, fold, combinations, np.array(coefs), np.array(biases)
+        )
+        return FoldScores(scores, short)
 
     def _fit_exact(self, data: TrainingSet, metadata: Metadata) -> None:
         super()._fit_exact(data, metadata)

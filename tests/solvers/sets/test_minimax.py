@@ -115,3 +115,24 @@ def test_equal_means_have_no_path():
     K = np.block([[K, K], [K, K]])
     with pytest.raises(ValueError, match="means coincide"):
         minimax_path(CentredGeometry(K), np.r_[np.ones(20), -np.ones(20)], np.r_[w, w], [1e-2])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_search_that_is_cut_short_knows_how_far_off_it_is(steps):
+    K, y, w = kernel_problem(gamma=0.05)
+    (best,) = minimax_path(CentredGeometry(K), y, w, [1e-3])
+    (cut,) = minimax_path(CentredGeometry(K), y, w, [1e-3], max_iter=steps)
+    assert cut.n_iter == steps < best.n_iter
+    assert -1e-12 <= cut.objective - best.objective <= cut.gap
+
+    positive, negative = moments(3, shift=0.3)
+    kappa = 0.9 * solve_minimax(positive, negative).kappa
+    best, cut = (
+        solve_maximum_margin(positive, negative, kappa, max_iter=most) for most in (200, steps)
+    )
+    assert cut.n_iter == steps < best.n_iter
+    assert -1e-12 * best.objective <= cut.objective - best.objective <= cut.gap
+    v = cut.weight_vector
+    assert cut.objective == pytest.approx(0.5 * v @ v)
+    margin = v @ positive.mean + cut.intercept - kappa * positive.deviation(v)
+    assert margin == pytest.approx(1.0)

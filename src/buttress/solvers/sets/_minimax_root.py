@@ -26,7 +26,8 @@ from buttress.solvers.sets._spaces import (
 )
 from buttress.solvers.sets.geometry import CentredGeometry
 
-_ROOT_STEPS = 60
+# Steps after which no bracket is left but rounding.
+_MOST_STEPS = 60
 # The logarithm of the mixture's odds stays within these.
 _FARTHEST = 27.0
 # An imbalance below this that does not fall any more is rounding.
@@ -77,6 +78,7 @@ def minimax_path(
     ridges: Sequence[float] | Array,
     *,
     precision: float = 1e-13,
+    max_iter: int = _MOST_STEPS,
 ) -> list[MinimaxFunction]:
     """The minimax machine at several ridges, each started from the one before.
 
@@ -92,6 +94,8 @@ def minimax_path(
         Positive.
     precision : float
         Accepted relative imbalance of the two deviations, and so of the objective.
+    max_iter : int
+        Cap on the factorisations per ridge; the gap tells how far the last one is off.
 
     Returns
     -------
@@ -108,14 +112,15 @@ def minimax_path(
     for points of rank r.
     """
     rows = LabelledRows(np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64))
+    most = min(max_iter, _MOST_STEPS)
     search = _Root(geometry.space(), rows)
     odds, results = 0.0, []
     for ridge in ridges:
         try:
-            result, odds = search.solve(float(ridge), odds, precision)
+            result, odds = search.solve(float(ridge), odds, precision, most)
         except IllConditioned:
             search = _Root(FeatureFunctions(geometry.features), rows)
-            result, odds = search.solve(float(ridge), odds, precision)
+            result, odds = search.solve(float(ridge), odds, precision, most)
         results.append(result)
     return results
 
@@ -144,7 +149,9 @@ class _Root:
         if not size > 1e-12 * space.spread:
             raise ValueError(COINCIDE)
 
-    def solve(self, ridge: float, odds: float, precision: float) -> tuple[MinimaxFunction, float]:
+    def solve(
+        self, ridge: float, odds: float, precision: float, most: int
+    ) -> tuple[MinimaxFunction, float]:
         """Newton steps for the imbalance, kept between the last two that bracket the root."""
         low, high, last, n_iter = -_FARTHEST, _FARTHEST, np.inf, 0
         while True:
@@ -154,7 +161,7 @@ class _Root:
             # done, or as far as rounding allows
             if size <= precision or (size < _NEARLY and size >= 0.5 * last):
                 break
-            if n_iter == _ROOT_STEPS:
+            if n_iter == most:
                 break
             last = size
             low, high = (low, odds) if trial.imbalance > 0 else (odds, high)
