@@ -25,6 +25,7 @@ from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
+from buttress.losses import require_falling
 from buttress.solvers.smooth.duality import has_dual
 
 
@@ -48,6 +49,8 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         if self.loss is None:
             return
+        if hasattr(self.loss, "derivative"):  # without it solvers say all that is missing
+            require_falling(self.loss)
         if self.solver == "mm":
             raise ValueError(
                 "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
@@ -158,7 +161,7 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     kernel_params : dict, default=None
         Further arguments of the kernel function.
     loss : object, default=None
-        A smooth convex margin loss of your own in place of L_r:
+        A smooth convex margin loss of your own, falling with the margin, in place of L_r:
         ``buttress.losses.ScalarLoss``, which is compiled, or any object with ``value``,
         ``derivative``, ``curvature`` (of arrays) and ``curvature_bound``, which is called from
         Python; with ``conjugate`` the certificate is a duality gap, without it a KKT residual.

@@ -6,7 +6,15 @@ sets, which `margin` turns into losses of the margin. Compiled loops read a loss
 down. A newcomer adds a loss in one file here, or from three functions with `ScalarLoss`.
 """
 
-from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, require
+from buttress.losses._base import (
+    ConjugateLoss,
+    Loss,
+    SmoothLoss,
+    SplitLoss,
+    require,
+    require_falling,
+    require_rising,
+)
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
 from buttress.losses.margin import OfNegative
@@ -42,4 +50,6 @@ __all__ = [
     "SplitLoss",
     "TruncatedQuadratic",
     "require",
+    "require_falling",
+    "require_rising",
 ]
