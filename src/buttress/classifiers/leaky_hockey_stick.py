@@ -27,6 +27,7 @@ from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
 from buttress.losses import require_falling
 from buttress.solvers.smooth.duality import has_dual
+from buttress.solvers.smooth.margins import loss_scalars
 
 
 def _has_implied_probabilities(estimator: Any) -> bool:
@@ -56,7 +57,7 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
                 "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
                 "use 'auto', 'newton' or 'batched'."
             )
-        if self.solver == "batched" and getattr(self.loss, "scalars", None) is None:
+        if self.solver == "batched" and loss_scalars(self.loss) is None:
             raise ValueError(
                 "solver='batched' needs a compiled loss: make it with buttress.losses.ScalarLoss, "
                 "or use 'auto' or 'newton'."
