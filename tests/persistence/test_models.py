@@ -24,7 +24,7 @@ import buttress
 from buttress import losses
 from buttress.metrics import reject_scorer
 from buttress.persistence import ModelFileError, container, describe
-from buttress.persistence._trusted import TRUSTED
+from buttress.persistence._trusted import trusted_types
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -86,8 +86,26 @@ def test_every_loss_is_trusted():
         one for one in named if isinstance(one, type) and not getattr(one, "_is_protocol", False)
     ]
     # a loss of the user's own functions cannot be saved: no file may hold a function
-    saved = [one for one in classes if one is not losses.ScalarLoss]
-    assert {f"{one.__module__}.{one.__name__}" for one in saved} <= TRUSTED
+    names = {f"{one.__module__}.{one.__name__}" for one in classes}
+    assert names - trusted_types(names) == {"buttress.losses.scalar.ScalarLoss"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leaky.inner",
+        "leaky.LeakyScalars",
+        "leaky.Any",
+        "leaky.np.ndarray",
+        "scalar.ScalarLoss",
+        "scalar.cache",
+        "nowhere.Loss",
+        "_base.math.exp",
+        "..os.system",
+    ],
+)
+def test_nothing_but_losses_is_trusted_where_they_are_defined(name):
+    assert f"buttress.losses.{name}" not in trusted_types([f"buttress.losses.{name}"])
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -25,7 +25,9 @@ from buttress.classifiers.row_strategies import ScaledFit
 from buttress.classifiers.scaled_models import fit_scaled_leaky
 from buttress.classifiers.training import TrainingSet
 from buttress.kernels import Kernel
+from buttress.losses import require_falling
 from buttress.solvers.smooth.duality import has_dual
+from buttress.solvers.smooth.margins import loss_scalars
 
 
 def _has_implied_probabilities(estimator: Any) -> bool:
@@ -48,12 +50,14 @@ class BaseLeakyClassifier(ApproximationMixin, BaseKernelClassifier):
         check_number("max_iter", self.max_iter, "[1, inf)", integer=True)
         if self.loss is None:
             return
+        if hasattr(self.loss, "derivative"):  # without it solvers say all that is missing
+            require_falling(self.loss)
         if self.solver == "mm":
             raise ValueError(
                 "solver='mm' serves the leaky hockey stick family only: with a loss of your own "
                 "use 'auto', 'newton' or 'batched'."
             )
-        if self.solver == "batched" and getattr(self.loss, "scalars", None) is None:
+        if self.solver == "batched" and loss_scalars(self.loss) is None:
             raise ValueError(
                 "solver='batched' needs a compiled loss: make it with buttress.losses.ScalarLoss, "
                 "or use 'auto' or 'newton'."
@@ -158,7 +162,7 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
     kernel_params : dict, default=None
         Further arguments of the kernel function.
     loss : object, default=None
-        A smooth convex margin loss of your own in place of L_r:
+        A smooth convex margin loss of your own, falling with the margin, in place of L_r:
         ``buttress.losses.ScalarLoss``, which is compiled, or any object with ``value``,
         ``derivative``, ``curvature`` (of arrays) and ``curvature_bound``, which is called from
         Python; with ``conjugate`` the certificate is a duality gap, without it a KKT residual.

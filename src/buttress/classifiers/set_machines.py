@@ -20,6 +20,7 @@ from buttress.losses import (
     Logistic,
     NuHinge,
     TruncatedQuadratic,
+    require_rising,
 )
 from buttress.solvers.sets.bias import error_rate_bias
 from buttress.solvers.sets.distance import DistanceResult
@@ -46,10 +47,12 @@ def make_set_loss(loss: Any, h: float, omega: float, nu: float) -> Any:
     Raises
     ------
     ValueError
-        When the name is unknown or a parameter is out of range.
+        When the name is unknown, a parameter is out of range, or the loss does not rise.
     """
     if not isinstance(loss, str):
         if hasattr(loss, "value") and hasattr(loss, "conjugate"):
+            if hasattr(loss, "derivative"):
+                require_rising(loss)
             return loss
         raise ValueError(
             f"loss={loss!r} is not accepted: expected one of {', '.join(map(repr, LOSSES))} or "

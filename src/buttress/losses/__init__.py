@@ -7,7 +7,15 @@ down. A newcomer adds a loss in one file here, or from three functions with `Sca
 import the names below and the modules without an underscore.
 """
 
-from buttress.losses._base import ConjugateLoss, Loss, SmoothLoss, SplitLoss, require
+from buttress.losses._base import (
+    ConjugateLoss,
+    Loss,
+    SmoothLoss,
+    SplitLoss,
+    require,
+    require_falling,
+    require_rising,
+)
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
 from buttress.losses.margin import OfNegative
@@ -43,4 +51,6 @@ __all__ = [
     "SplitLoss",
     "TruncatedQuadratic",
     "require",
+    "require_falling",
+    "require_rising",
 ]

@@ -12,7 +12,14 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from buttress._arrays import Array
+
+# Where losses are asked whether they rise or fall: on both sides of zero and one, near and far.
+_ASKED = (-30.0, -10.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 10.0, 30.0)
+# Slopes of the wrong sign that are rounding, relative to the steepest one near zero.
+_ROUNDING = 1e-9
 
 
 @runtime_checkable
@@ -86,6 +93,62 @@ def require(loss: Any, needed: type, solver: str) -> None:
             f"{solver} needs a loss with {', '.join(names)}; "
             f"{type(loss).__name__} has no {', '.join(missing)}."
         )
+
+
+def require_falling(loss: Any) -> None:
+    """Raise a ValueError when a loss that is given as one of the margin does not fall with it.
+
+    Examples
+    --------
+    >>> from buttress.losses import Logistic, OfNegative
+    >>> require_falling(OfNegative(Logistic()))
+    >>> require_falling(Logistic())
+    Traceback (most recent call last):
+    ...
+    ValueError: loss=Logistic(slope=1.0) is not accepted: losses here are functions of the ...
+    """
+    wrong = _what_is_wrong(loss, -1.0, "rises")
+    if wrong is not None:
+        raise ValueError(
+            f"loss={loss!r} is not accepted: losses here are functions of the margin y f(x) and "
+            f"must fall with the margin; this one {wrong}"
+        )
+
+
+def require_rising(loss: Any) -> None:
+    """Raise a ValueError when a loss that is given as a set loss does not rise.
+
+    Examples
+    --------
+    >>> from buttress.losses import LeakyHockeyStick
+    >>> require_rising(LeakyHockeyStick())
+    Traceback (most recent call last):
+    ...
+    ValueError: loss=LeakyHockeyStick(r=inf) is not accepted: losses here are functions of ...
+    """
+    wrong = _what_is_wrong(loss, 1.0, "falls")
+    if wrong is not None:
+        raise ValueError(
+            f"loss={loss!r} is not accepted: losses here are functions of z = rho - y f(x) and "
+            f"must rise with z; this one {wrong}"
+        )
+
+
+def _what_is_wrong(loss: Any, sign: float, otherwise: str) -> str | None:
+    """What a loss does that should have slopes of this sign only, and the remedy."""
+    asked = np.array(_ASKED)
+    with np.errstate(all="ignore"):
+        slopes = sign * np.asarray(loss.derivative(asked), dtype=np.float64)
+    steepest = np.abs(slopes[(np.abs(asked) <= 1.0) & np.isfinite(slopes)]).max(initial=0.0)
+    against = asked[slopes < -_ROUNDING * steepest]
+    if len(against) == 0:
+        flat = not (slopes > 0.0).any()
+        return f"is flat from {asked[0]:g} to {asked[-1]:g}." if flat else None
+    if (slopes > 0.0).any():
+        return f"{otherwise} at {against[0]:g}."
+    return (
+        f"{otherwise}. Pass buttress.losses.OfNegative(loss), which turns one kind into the other."
+    )
 
 
 _PROPERTIES = frozenset({"curvature_bound"})

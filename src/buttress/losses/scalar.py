@@ -8,28 +8,28 @@ is compiled for every kind of loss once, whatever its parameters.
 
 from __future__ import annotations
 
-import itertools
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses.compiling import compiled_function, numbered, say_interpreted
 
 Function = Callable[[float], float]
 
-_numbers = itertools.count()
+_FUNCTIONS = ("value_at", "derivative_at", "curvature_at", "conjugate_at")
 
 
 @dataclass(frozen=True)
 class ScalarLoss:
     """A smooth convex margin loss from three plain functions of one margin.
 
-    The functions are compiled, so that a fit takes as long as with a loss of this package. Where
-    Numba cannot compile them they are called from Python, which a warning says once.
+    The functions, and plain functions that they call, are compiled, so that a fit takes as long as
+    with a loss of this package. Where Numba cannot compile them they are called from Python, which
+    a warning says once.
 
     Parameters
     ----------
@@ -72,21 +72,25 @@ class ScalarLoss:
 
     def value(self, u: Array) -> Array:
         """The loss at the margins `u`."""
-        return _everywhere(self.value_at, u)
+        return self._everywhere("value_at", u)
 
     def derivative(self, u: Array) -> Array:
         """Its derivative."""
-        return _everywhere(self.derivative_at, u)
+        return self._everywhere("derivative_at", u)
 
     def curvature(self, u: Array) -> Array:
         """Its second derivative."""
-        return _everywhere(self.curvature_at, u)
+        return self._everywhere("curvature_at", u)
 
     def __getattr__(self, name: str) -> Any:
         # A loss without conjugate has no such method; solvers ask for it by name.
         if name == "conjugate" and self.conjugate_at is not None:
-            return lambda s: _everywhere(self.conjugate_at, s)
+            return lambda s: self._everywhere("conjugate_at", s)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is compiled stays in its process.
+        return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def tail_exponent(self) -> float:
         """Exponent of the scaling tail, zero where there is none."""
@@ -95,28 +99,42 @@ class ScalarLoss:
     @cached_property
     def scalars(self) -> Any:
         """The functions as compiled loops read them; None where they cannot be compiled."""
-        functions = (self.value_at, self.derivative_at, self.curvature_at)
-        return _scalars(*(_jitted(function) for function in functions))
+        return _scalars(*(self._compiled[name] for name in _FUNCTIONS[:3]))
 
+    @cached_property
+    def _compiled(self) -> dict[str, Any]:
+        """The functions compiled, None for those that cannot be, which is said once."""
+        given = {name: getattr(self, name) for name in _FUNCTIONS}
+        tried = {
+            name: compiled_function(function)
+            for name, function in given.items()
+            if function is not None
+        }
+        failed = {name: why for name, (_, why) in tried.items() if why is not None}
+        if failed:
+            names = [_name(given[name]) for name in failed]
+            run = "runs" if len(failed) == 1 else "run"
+            first = next(iter(failed))
+            say_interpreted(
+                f"{', '.join(dict.fromkeys(names))} cannot be compiled and {run} interpreted, "
+                f"which is slow: {failed[first]}",
+                given[first],
+            )
+        return {name: dispatcher for name, (dispatcher, _) in tried.items()}
 
-@cache
-def _jitted(function: Function) -> Any:
-    """The function compiled for one float64; None where that fails, which is said once."""
-    from numba import float64, njit
-    from numba.core.errors import NumbaError
-    from numba.extending import is_jitted
-
-    dispatcher: Any = function if is_jitted(function) else njit(error_model="numpy")(function)
-    try:
-        dispatcher.compile((float64,))
-    except NumbaError as error:
-        reason = str(error).strip().splitlines()[0]
-        warnings.warn(
-            f"{function.__name__} cannot be compiled and runs interpreted, which is slow: {reason}",
-            stacklevel=2,
+    def _everywhere(self, name: str, x: Any) -> Array:
+        """One of the functions at every number of an array."""
+        dispatcher = self._compiled[name]
+        loop = (
+            np.vectorize(getattr(self, name), otypes=[np.float64])
+            if dispatcher is None
+            else _loop(dispatcher)
         )
-        return None
-    return dispatcher
+        return np.asarray(loop(np.asarray(x, dtype=np.float64)), dtype=np.float64)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 @cache
@@ -134,29 +152,15 @@ def _scalars(value_at: Any, derivative_at: Any, curvature_at: Any) -> Any:
         def slopes(self, u: Any) -> Any:
             return -float(derivative_at(float(u))), float(curvature_at(float(u)))
 
-    # Numba tells named tuples apart by their names: two losses of one name would share code.
-    Scalars.__name__ = f"Scalars{next(_numbers)}"
-    return Scalars()
-
-
-def _everywhere(function: Any, x: Any) -> Array:
-    """The function of every number of an array."""
-    loop = _loop(function)
-    return np.asarray(loop(np.asarray(x, dtype=np.float64)), dtype=np.float64)
+    return numbered(Scalars)()
 
 
 @cache
-def _loop(function: Function) -> Any:
+def _loop(dispatcher: Any) -> Any:
+    """A compiled function at every number of an array."""
     from numba import vectorize
 
-    dispatcher = _jitted(function)
-    if dispatcher is None:
-        return np.vectorize(function, otypes=[np.float64])
-    return vectorize(["float64(float64)"], nopython=True)(_called(dispatcher))
-
-
-def _called(dispatcher: Any) -> Any:
     def call(x: Any) -> Any:
         return dispatcher(x)
 
-    return call
+    return vectorize(["float64(float64)"], nopython=True)(call)

@@ -1,14 +1,15 @@
 """The types that a model file may hold, beside those that skops itself trusts.
 
 skops trusts NumPy arrays and most of scikit-learn's estimators. Added here are the classes of
-this library (those that packages list themselves, see `buttress._lazy`, and the few named below),
-the support vectors of models fitted on sparse rows, and what is left of scikit-learn: every class
-that is defined there (trees, neighbours, kernels, losses, splitters), the functions of its
-metrics, and those that score or pool features. No function of a user is in the list: a model with a
-callable kernel cannot be saved.
+this library (those that packages list themselves, see `buttress._lazy`, the losses that files of
+`buttress.losses` define, and the few named below), the support vectors of models fitted on sparse
+rows, and what is left of scikit-learn: every class that is defined there (trees, neighbours,
+kernels, losses, splitters), the functions of its metrics, and those that score or pool features.
+No function of a user is in the list: a model with a callable kernel cannot be saved.
 
-A user's own classifier on this library's base, and a learner's rule, are trusted once the program
-has imported them: a file cannot make it import anything.
+A user's own classifier, loss or scorer on this library's base, and a learner's rule, are trusted
+once the program has imported them: a file cannot make it import anything but modules of this
+library and of scikit-learn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from buttress._lazy import classes_in_files
@@ -32,8 +34,14 @@ _ROOMS = (
 # What others may derive from, and have saved: a classifier of one's own is one file.
 _OPEN_BASES = (
     ("buttress.classifiers.base", "BaseMarginClassifier"),
+    ("buttress.losses._base", "Loss"),
+    ("buttress.metrics.scorer", "AnswerScorer"),
     ("buttress.solvers.stream.rules", "UpdateRule"),
 )
+
+_LOSSES = "buttress.losses"
+# Three functions of the user's, which no file may hold.
+_NO_LOSSES_IN_FILES = {"buttress.losses.scalar.ScalarLoss"}
 
 _OWN = frozenset(
     {
@@ -41,21 +49,6 @@ _OWN = frozenset(
         "buttress.kernels.approximate.LinearMap",
         "buttress.kernels.approximate.NystroemMap",
         "buttress.kernels.gram.Kernel",
-        "buttress.losses.hinge.DoubleHinge",
-        "buttress.losses.hinge.GeneralizedHinge",
-        "buttress.losses.hinge.HardMargin",
-        "buttress.losses.hinge.Hinge",
-        "buttress.losses.hinge.NuHinge",
-        "buttress.losses.leaky.LeakyHockeyStick",
-        "buttress.losses.margin.OfNegative",
-        "buttress.losses.ramp.DoubleRamp",
-        "buttress.losses.ramp.GeneralizedRamp",
-        "buttress.losses.ramp.Ramp",
-        "buttress.losses.smooth.EllipsoidError",
-        "buttress.losses.smooth.Exponential",
-        "buttress.losses.smooth.LogBarrier",
-        "buttress.losses.smooth.Logistic",
-        "buttress.losses.smooth.TruncatedQuadratic",
         "buttress.metrics.cost_risk.CostScorer",
         "buttress.metrics.scorer.RejectScorer",
         "buttress.theory.risk_control.RiskCertificate",
@@ -113,6 +106,10 @@ def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     True
     >>> "sklearn.tree._tree.Tree" in trusted_types(["sklearn.tree._tree.Tree"])
     True
+    >>> "buttress.losses.leaky.LeakyHockeyStick" in trusted_types(
+    ...     ["buttress.losses.leaky.LeakyHockeyStick"]
+    ... )
+    True
     >>> "sklearn.datasets.load_files" in trusted_types(["sklearn.datasets.load_files"])
     False
     """
@@ -121,7 +118,7 @@ def trusted_types(named: Iterable[str] = ()) -> frozenset[str]:
     for module in {name.rpartition(".")[0] for name in named}:
         if module in homes:  # where a listed learner is defined, its rule may be too
             import_module(module)
-    learned = {name for name in named if _is_of_scikit_learn(name)}
+    learned = {name for name in named if _is_of_scikit_learn(name) or _is_loss_of_ours(name)}
     return (
         TRUSTED
         | learned
@@ -138,6 +135,21 @@ def _descendants(base: type[Any]) -> Iterator[type[Any]]:
     for one in base.__subclasses__():
         yield one
         yield from _descendants(one)
+
+
+def _is_loss_of_ours(name: str) -> bool:
+    """Whether a name is that of a loss which a file of `buttress.losses` defines."""
+    module, _, attribute = name.rpartition(".")
+    package, _, file = module.rpartition(".")
+    if package != _LOSSES or name in _NO_LOSSES_IN_FILES:
+        return False
+    files = import_module(_LOSSES).__path__
+    if file not in {one.name for one in iter_modules(files)}:
+        return False
+    member = getattr(import_module(module), attribute, None)
+    if not inspect.isclass(member) or member.__module__ != module:
+        return False
+    return hasattr(member, "value") and hasattr(member, "derivative")
 
 
 def _is_of_scikit_learn(name: str) -> bool:

@@ -121,7 +121,7 @@ class SampleOffsets:
         correction = slope - self._slope(margin, 0.0, target, member, total)
         margin, _ = self._margins(there, columns)
 
-        scalars = getattr(self.sample.rows.loss, "scalars", None)
+        scalars = self.sample.rows.scalars
         if scalars is not None:
             move: Array = np.empty(len(columns))
             sides = np.broadcast_to(target.T, margin.T.shape)

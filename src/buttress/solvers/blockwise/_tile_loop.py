@@ -141,7 +141,7 @@ class TileLoop:
             of_terms = offsets[[[term.offset_below, term.offset_above] for term in rows.terms]]
         changes = (np.diff(problem) != 0) | (np.diff(fold) != 0)
         ends = np.append(np.flatnonzero(changes) + 1, n_columns)
-        self.loss = rows.loss.scalars
+        self.loss = rows.scalars
         self.loop = for_loss(_add_tile, self.loss)
         self.costs = np.array(costs, dtype=kind)
         self.offsets = np.tile(of_terms, max(1, _STRIP // n_columns))

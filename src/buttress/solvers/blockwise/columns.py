@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress.losses import OfNegative
+from buttress.solvers.smooth.margins import compiled_loss, loss_scalars
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -53,9 +54,19 @@ class RowLoss:
     n_offsets: int = 1
     slope: tuple[float, ...] = (0.0,)
 
+    @property
+    def scalars(self) -> Any:
+        """What compiled loops are given for the loss; None where it has nothing for them."""
+        return loss_scalars(self.loss)
+
 
 def margin_rows(loss: Any, fit_intercept: bool = True) -> RowLoss:
-    """The usual margin classifier ``mean loss(y (phi'w + b)) + alpha ||w||^2``."""
+    """The usual margin classifier ``mean loss(y (phi'w + b)) + alpha ||w||^2``.
+
+    A smooth loss that will be called from Python says so.
+    """
+    if hasattr(loss, "curvature"):
+        compiled_loss(loss)
     return RowLoss(loss) if fit_intercept else RowLoss(loss, n_offsets=0, slope=())
 
 

@@ -116,7 +116,7 @@ class GradientPass:
         value = np.zeros(n_columns)
         gradient = np.zeros(self.weights.shape)
         by_side = np.zeros((n_terms, 2, n_columns))
-        compiled = getattr(self.rows.loss, "scalars", None) is not None
+        compiled = self.rows.scalars is not None
         problem = self.columns.problem if len(self.reader.classes) > 2 else 0 * self.columns.fold
         dtype = self.weights.dtype
         summand = workspace("gradient", self.weights.shape, dtype)

@@ -7,21 +7,20 @@ whose methods take arrays, is left to the methods in NumPy.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
+from numba import typeof, types
 from numba.extending import overload
 
 from buttress._arrays import Array
 from buttress._compile import FAST, WITHIN, compiled, inner
+from buttress.losses.compiling import numbered, reason, say_interpreted, why_not, with_helpers
 
 # Bisections until an intercept is as precise as its numbers, and doublings to bracket it.
 _BISECTIONS = 200
 _DOUBLINGS = 2000
-
-
-_told: set[str] = set()
+_SLOW = "is called from Python at every step of the solver, which is slow"
 
 
 def compiled_loss(loss: Any) -> Any:
@@ -35,17 +34,60 @@ def compiled_loss(loss: Any) -> Any:
     >>> compiled_loss(LeakyHockeyStick(2.0))
     LeakyScalars(bend=0.5)
     """
-    scalars = getattr(loss, "scalars", None)
-    kind = type(loss).__qualname__
-    # A loss whose functions could not be compiled has said so itself.
-    if not hasattr(loss, "scalars") and kind not in _told:
-        _told.add(kind)
-        warnings.warn(
-            f"{kind} is called from Python at every step of the solver, which is slow; "
-            "buttress.losses.ScalarLoss makes a compiled loss of three functions of one number",
-            stacklevel=2,
+    if not hasattr(loss, "scalars"):
+        say_interpreted(
+            f"{type(loss).__qualname__} {_SLOW}; buttress.losses.ScalarLoss makes a compiled loss "
+            "of three functions of one number",
+            loss,
         )
-    return scalars
+    return loss_scalars(loss)
+
+
+def loss_scalars(loss: Any) -> Any:
+    """As `compiled_loss`, without a word about losses that have no scalars.
+
+    Scalars of a user's are compiled once to see whether they can be; if not, that is said once.
+    """
+    scalars = getattr(loss, "scalars", None)
+    # None: a loss whose functions could not be compiled has said so itself
+    if scalars is None or _is_found_again(type(scalars)):
+        return scalars
+    kind: Any = type(scalars)
+    why = "Numba reads named tuples (typing.NamedTuple)"
+    if isinstance(scalars, tuple) and hasattr(scalars, "_fields"):
+        scalars = tuple.__new__(numbered(kind), scalars)
+        try:
+            fails = _what_fails(numbered(kind), typeof(scalars))
+        except ValueError as error:  # a parameter of a type that Numba does not know
+            fails = reason(error)
+        if fails is None:
+            return scalars
+        why = fails
+    say_interpreted(
+        f"{kind.__qualname__} cannot be compiled, and {type(loss).__qualname__} {_SLOW}: {why}",
+        getattr(kind, "slopes", loss),
+    )
+    return None
+
+
+@cache
+def _what_fails(kind: Any, typed: Any) -> str | None:
+    """Which method of scalars cannot be compiled, and why; None if all can.
+
+    What is compiled here is what solvers call.
+    """
+    tries: list[tuple[str, tuple[Any, ...], int]] = []
+    for number in (types.float64, types.float32):
+        tries += [("value", (number,), 1), ("slopes", (number,), 2)]
+        if hasattr(kind, "add_values"):
+            tries.append(("add_values", (types.Array(number, 1, "C"),) * 3, 0))
+    for name, arguments, count in tries:
+        if not hasattr(kind, name):
+            return f"it has no method {name}"
+        why = why_not(_scalar(kind, name), (typed, *arguments), count)
+        if why is not None:
+            return f"{name}: {why}"
+    return None
 
 
 def tail_exponent(loss: Any) -> float:
@@ -64,9 +106,12 @@ def for_loss(function: Any, loss: Any) -> Any:
     What is compiled for a loss that is not of this package stays in the process: on disk it
     would never be found again.
     """
-    kind = type(loss)
-    found_again = kind.__module__.startswith("buttress.losses") and "<" not in kind.__qualname__
-    return function if found_again else _unkept(function)
+    return function if _is_found_again(type(loss)) else _unkept(function)
+
+
+def _is_found_again(kind: type) -> bool:
+    """Whether scalars are those of a loss of this package, by which other processes know them."""
+    return kind.__module__.startswith("buttress.losses.") and "<" not in kind.__qualname__
 
 
 @cache
@@ -82,7 +127,8 @@ def _unkept(function: Any) -> Any:
 @cache
 def _scalar(kind: type, name: str) -> Any:
     """A method of scalars as compiled code calls it."""
-    return inner(allocates=True)(getattr(kind, name))
+    method = getattr(kind, name)
+    return inner(allocates=True)(method if _is_found_again(kind) else with_helpers(method))
 
 
 def add_values(loss: Any, u: Array, weight: Array, total: Array) -> None:
