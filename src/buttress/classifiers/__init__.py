@@ -5,9 +5,10 @@ memory, or mapped rows in blocks), `reject` is the interface of classifiers that
 answer, `wrapping` that of classifiers around another one; `online` has the learners of streams. A
 newcomer adds an estimator in a file of its own and its name below. Others import the names below,
 and what estimators are made of: `parameters` checks them, `training` holds the rows,
-`kernel_source` their kernel, `callbacks` watch a fit, `costs` and `risk_control` set bands,
-`refusal_reasons` say why; `leaky_hockey_stick` and `leaky_path`, `scaled_models` and `set_machines`
-are shared with the searches of `buttress.model_selection`.
+`kernel_source` their kernel, `callbacks` watch a fit, `stopping` tells of those that ended early,
+`costs` and `risk_control` set bands, `refusal_reasons` say why; `leaky_hockey_stick` and
+`leaky_path`, `scaled_models` and `set_machines` are shared with the searches of
+`buttress.model_selection`.
 """
 
 from buttress._lazy import attach

@@ -2,9 +2,9 @@
 
 `leaky`, `ramp`, `hinge` and `smoothed` are losses of the margin, `smooth` has those of uncertainty
 sets, which `margin` turns into losses of the margin. Compiled loops read a loss through its
-`scalars` (`scalar` says how), which stand beside its formulas in NumPy; nobody else writes a loss
-down. A newcomer adds a loss in one file here, or from three functions with `ScalarLoss`. Others
-import the names below and the modules without an underscore.
+`scalars` (`scalar` says how, and `compiling` makes them ready), which stand beside its formulas in
+NumPy; nobody else writes a loss down. A newcomer adds a loss in one file here, or from three
+functions with `ScalarLoss`. Others import the names below and the modules without an underscore.
 """
 
 from buttress.losses._base import (
