@@ -45,6 +45,17 @@ def test_a_column_without_any_value_is_named_before_the_work(tmp_path, capsys, m
     assert "every row has a missing value in 'gone': say --ignore gone" in told.err
 
 
+def test_the_remedy_for_a_column_without_values_is_one_that_there_is(tmp_path, capsys):
+    path = tmp_path / "odd.csv"
+    path.write_text("a,gone,y\n" + "1,,n\n2,,p\n" * 10)
+    assert main(["convert", str(path), str(tmp_path / "o.svm"), "-t", "y"]) == 2
+    assert "in 'gone': leave it out of the file" in capsys.readouterr().err
+    # a comma separates names
+    path.write_text('a,"go,ne",gone,y\n' + "1,,,n\n2,,,p\n" * 10)
+    assert main(["fit", str(path), "-t", "y", "-o", str(tmp_path / "m.skops")]) == 2
+    assert "in 'go,ne', 'gone': leave them out of the file" in capsys.readouterr().err
+
+
 def test_categories_dates_and_columns_named_as_such_are_not(tmp_path):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -51,6 +51,14 @@ def test_the_kind_of_a_column_does_not_depend_on_the_blocks(tmp_path_factory, va
         np.testing.assert_array_equal(blocks, whole)
 
 
+@pytest.mark.parametrize("option", ["text", "keep"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_columns_that_are_asked_for_and_absent_are_named(tmp_path, name, option):
+    (tmp_path / name).write_text("a,b\n1,2\n" if name == "rows.csv" else '{"a": 1, "b": 2}\n')
+    with pytest.raises(TableError, match="there is no column 'bb'; did you mean 'b'"):
+        read_table(tmp_path / name, **{option: ["a", "bb"]})
+
+
 def test_a_column_can_be_made_text(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a,code\n1,07\n2,08\n")

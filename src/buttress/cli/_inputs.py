@@ -126,8 +126,10 @@ def names(text: str | None) -> list[str]:
 
 def refuse_absent(path: Path, name: str, present: Collection[str], option: str) -> None:
     """Refuse a column that a file does not have."""
+    from buttress.tables.table import listed
+
     if name not in present:
-        hint = did_you_mean(name, present)
+        hint = did_you_mean(name, present) or f"; it has {listed(present)}"
         raise typer.BadParameter(f"{path}: there is no column {name!r} ({option}){hint}")
 
 
@@ -151,13 +153,9 @@ def read_data(
     from buttress.tables import column_names, read_table
     from buttress.tables.encoder import refuse_missing
     from buttress.tables.grammar import class_labels
-    from buttress.tables.table import is_missing, listed, refuse_too_large
+    from buttress.tables.table import is_missing, refuse_too_large
 
     present = column_names(existing_file(path), decimal=decimal)
-    if target not in present and not did_you_mean(target, present):
-        raise typer.BadParameter(
-            f"{path}: there is no column {target!r} (--target); it has {listed(present)}"
-        )
     refuse_absent(path, target, present, "--target")
     for name in names(ignore):
         refuse_absent(path, name, present, "--ignore")
@@ -168,7 +166,7 @@ def read_data(
     )
     refuse_too_large(table, str(path))
     n_read = len(table)
-    _refuse_without_values(path, table.without(target))
+    _refuse_without_values(path, table.without(target), can_ignore=checked)
     labels = table[target]
     unlabelled = int(is_missing(labels).sum())
     numbers = np.arange(1, n_read + 1)
@@ -201,16 +199,23 @@ def read_data(
     return Data(features, labels, classes, n_read, numbers)
 
 
-def _refuse_without_values(path: Path, features: Table) -> None:
-    """Refuse columns that can neither be filled in nor leave a row that is complete."""
+def _refuse_without_values(path: Path, features: Table, can_ignore: bool) -> None:
+    """Refuse columns that can neither be filled in nor leave a row that is complete.
+
+    Whether the command has ``--ignore``, whose names cannot hold a comma, is `can_ignore`.
+    """
     from buttress.tables.table import listed
 
     missing = features.missing()
     without = [name for name, count in missing.items() if count == len(features)]
     if without:
+        remedy = f"say --ignore {','.join(without)}"
+        if not can_ignore or any("," in name for name in without):
+            remedy = (
+                "leave it out of the file" if len(without) == 1 else "leave them out of the file"
+            )
         raise typer.BadParameter(
-            f"{path}: every row has a missing value in {listed(without)}: say --ignore "
-            f"{','.join(without)}"
+            f"{path}: every row has a missing value in {listed(without)}: {remedy}"
         )
 
 

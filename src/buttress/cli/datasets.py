@@ -49,7 +49,11 @@ def list_command(
     output.table(
         ["name", "rows", "features", "positives", "used by", "here"],
         [
-            [*list(row.values())[:4], ", ".join(row["groups"]), "yes" if row["here"] else "no"]
+            [
+                *(row[name] for name in ("name", "rows", "features", "positives")),
+                ", ".join(row["groups"]),
+                "yes" if row["here"] else "no",
+            ]
             for row in rows
         ],
     )

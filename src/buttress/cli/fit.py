@@ -58,7 +58,7 @@ class FitOptions(ReadingOptions):
         Path | None, typer.Option(help="HTML report to write; none if not given.")
     ] = None
     corrections: Corrections = None
-    _: KW_ONLY
+    _: KW_ONLY  # what follows stands after the inherited options in --help
     folds: Folds = 5
     approximation: Annotated[
         Approximation | None,

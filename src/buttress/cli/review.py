@@ -53,7 +53,7 @@ class ReviewOptions(JudgingOptions):
     overlap: Annotated[
         float, typer.Option(min=0, max=1, help="Share of rows that two reviewers see.")
     ] = 0.1
-    _: KW_ONLY
+    _: KW_ONLY  # what follows stands after the inherited options in --help
     host: Host = "127.0.0.1"
     port: Port = 8010
     token_file: TokenFile = None

@@ -132,7 +132,7 @@ def _risk(small_world: World, f: NDArray[Any], rho: float) -> float:
 
 
 def _run(plan: Plan, m: int) -> Values:
-    small_world, m = world(), m
+    small_world = world()
     if m == 0:
         bound, epsilon = lemma2(small_world)
         values: Values = {"R*": least_risk(small_world), "lemma 2": bound, "epsilon": epsilon}

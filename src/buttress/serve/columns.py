@@ -203,8 +203,9 @@ class RequestColumns:
             elif isinstance(value, (list, dict)):
                 raise RequestError(f"row {number}: column {name!r} is text, not a list")
             else:
-                number_read = isinstance(value, (int, float)) and name in self.categories
-                if number_read and abs(value) >= _NOT_EXACT:
+                # dates and texts without categories take any number
+                as_category = isinstance(value, (int, float)) and name in self.categories
+                if as_category and abs(value) >= _NOT_EXACT:
                     raise RequestError(
                         f"row {number}: column {name!r} is text: write the number in quotes"
                     )

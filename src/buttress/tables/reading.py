@@ -78,6 +78,12 @@ def read_table(
     >>> read_table(file, target="code")["code"]
     array(['007', 12], dtype=object)
     """
+    if text or keep:
+        present = column_names(path, decimal=decimal)
+        for name in (*text, *keep):
+            if name not in present:
+                hint = did_you_mean(name, present)
+                raise TableError(f"{path}: there is no column {name!r}{hint}")
     forced = set(text)
     while True:
         blocks: list[Table] = []
@@ -102,10 +108,6 @@ def read_table(
             blocks.append(block)
         else:
             break
-    for name in text:
-        if name not in blocks[0].columns:
-            hint = did_you_mean(name, blocks[0].names)
-            raise TableError(f"{path}: there is no column {name!r}{hint}")
     # A column of the blocks goes as soon as it is whole: never all rows twice.
     table = Table(
         {

@@ -61,9 +61,6 @@ class LineEmitter:  # pragma: no cover (runs while compiling, so not with a warm
         stored = self.builder.store(line, self.builder.bitcast(pointer, self.line.as_pointer()))
         stored.align = self.item
 
-    def zeros(self) -> Any:
-        return ir.Constant(self.line, [0.0] * self.width)
-
     def everywhere(self, number: Any) -> Any:
         nothing = ir.Constant(self.line, ir.Undefined)
         alone = self.builder.insert_element(nothing, number, ir.Constant(_INDEX, 0))

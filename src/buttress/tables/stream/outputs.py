@@ -142,11 +142,13 @@ class Lines:
         size = int(state["size"])
         if self.path is None:
             return
-        if is_special(self.path) or not self.path.exists():
-            if size and is_special(self.path):
+        if is_special(self.path):
+            if size:
                 raise StreamChanged(
                     f"{self.path} is no file: what was written there cannot be checked"
                 )
+            return
+        if not self.path.exists():
             if size:
                 raise StreamChanged(
                     f"{self.path} is missing: the run has written {size} bytes to it"
