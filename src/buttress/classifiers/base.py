@@ -188,8 +188,9 @@ class BaseKernelClassifier(BaseMarginClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. Where there is an
-            `approximation`, also a path or a Dask collection, with one or a linear kernel.
+            Rows; with ``kernel="precomputed"`` their square Gram matrix. Machines with the
+            parameter `approximation` also take a path or a Dask collection, when it is set or the
+            kernel is linear.
         y : array-like of shape (n_samples,)
             Labels, two or more kinds; the name of their column when `X` is a path.
         sample_weight : array-like of shape (n_samples,), optional
