@@ -16,6 +16,7 @@ from buttress import (
     load,
     save,
 )
+from buttress.classifiers import probability
 
 MACHINES = [
     RampClassifier,
@@ -85,3 +86,41 @@ def test_three_classes_weights_and_files(tmp_path):
 def test_a_class_with_one_row_is_refused():
     with pytest.raises(ValueError, match="two rows of every class"):
         RampClassifier(probability=True).fit(np.arange(5.0)[:, None], [0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("machine", [RampClassifier, DoubleRampClassifier])
+def test_lists_and_lazy_frames_are_rows_in_memory(machine):
+    pl = pytest.importorskip("polars")
+    X, y, _ = noisy(60, 0)
+    model = machine(probability=True, approximation="nystroem", n_components=20, random_state=0)
+    wanted = model.fit(X, y).predict_proba(X)
+    lazy = pl.LazyFrame({"a": X[:, 0], "b": X[:, 1]})
+    for rows in (X.tolist(), lazy):
+        np.testing.assert_allclose(model.fit(rows, y).predict_proba(rows), wanted)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_rows_in_blocks_are_refused_before_training(monkeypatch, kernel):
+    monkeypatch.setattr(RampClassifier, "_rows", lambda *given: pytest.fail("trained"))
+    model = RampClassifier(probability=True, approximation="nystroem", kernel=kernel)
+    with pytest.raises(ValueError, match="probability=True needs rows in memory"):
+        model.fit("rows.parquet", "y")
+
+
+@pytest.mark.parametrize("certify_on", ["held_out", "folds"])
+@pytest.mark.parametrize("machine", MACHINES[2:])
+def test_a_promised_risk_calibrates_once_on_all_rows(monkeypatch, machine, certify_on):
+    calibrated = []
+    plain = probability._calibrated
+
+    def counted(model, X, y, sample_weight):
+        calibrated.append(np.sum(np.ones(len(y)) if sample_weight is None else sample_weight))
+        return plain(model, X, y, sample_weight)
+
+    monkeypatch.setattr(probability, "_calibrated", counted)
+    X, y, _ = noisy(120, 0, rate=0.0)
+    asked = {"target_risk": 0.3, "confidence": 0.6, "certify_on": certify_on, "random_state": 0}
+    model = machine(probability=True, **asked).fit(X, y)
+    assert calibrated == [120]
+    # no probabilities, the same band
+    np.testing.assert_array_equal(machine(**asked).fit(X, y).thresholds_, model.thresholds_)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.datasets import load_iris, make_moons
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.linear_model import LogisticRegression
 
+from buttress import NoiseAwareClassifier
 from buttress.classifiers import (
+    ChowRejector,
     DoubleHingeClassifier,
     DoubleRampClassifier,
     GeneralizedHingeClassifier,
+    GroupwiseRejector,
+    PARampClassifier,
 )
-from buttress.classifiers.reject import RejectMixin, coverage_threshold
+from buttress.classifiers.reject import RejectMixin, coverage_threshold, may_refuse
 
 ALL = [DoubleRampClassifier, DoubleHingeClassifier, GeneralizedHingeClassifier]
 
@@ -179,3 +187,41 @@ def test_bad_parameters_are_named(kind, params, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+THREE = make_blobs(90, centers=3, cluster_std=3.0, random_state=0)
+TWO = THREE[0][THREE[1] < 2], THREE[1][THREE[1] < 2]
+COSTS = [[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]]
+
+
+@pytest.mark.parametrize(
+    ("model", "two", "three"),
+    [
+        (DoubleRampClassifier(d=0.2), True, True),
+        (DoubleHingeClassifier(d=0.5), False, False),
+        (ChowRejector(LogisticRegression(), d=0.2), True, True),
+        (ChowRejector(LogisticRegression(), d=0.5), False, True),
+        (ChowRejector(LogisticRegression(), d=0.5, novelty=0.1), True, True),
+        (ChowRejector(LogisticRegression(), costs=COSTS), True, None),
+        (NoiseAwareClassifier(LogisticRegression()), False, False),
+        (NoiseAwareClassifier(LogisticRegression(), d=0.2), True, True),
+        (NoiseAwareClassifier(LogisticRegression(), d=0.5), False, True),
+        (PARampClassifier(), False, False),
+        (PARampClassifier(target_coverage=0.9), True, True),
+        (GroupwiseRejector(LogisticRegression(), target_coverage=0.9), True, True),
+        (LogisticRegression(), False, False),
+    ],
+    ids=repr,
+)
+def test_whether_a_model_refuses_is_known_of_it(model, two, three):
+    for (X, y), wanted in ((TWO, two), (THREE, three)):
+        if wanted is None:
+            continue
+        assert may_refuse(clone(model)) is hasattr(model, "reject")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = clone(model).fit(X, y)
+        assert may_refuse(fitted) is wanted
+        if hasattr(model, "reject") and not wanted:
+            assert not fitted.reject(50.0 * X).any()
+            assert not fitted.reject(X).any()

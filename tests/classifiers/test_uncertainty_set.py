@@ -12,6 +12,7 @@ from sklearn.svm import NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from buttress import UncertaintySetClassifier
+from buttress.classifiers.stopping import noted_not_warned
 from buttress.losses import EllipsoidError, LogBarrier, NuHinge
 from buttress.solvers.sets.bias import error_rate_bias
 
@@ -225,6 +226,10 @@ def test_stopping_short_warns():
     X, y = moons()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         UncertaintySetClassifier(h=1.0, radius=100.0, max_iter=1).fit(X, y)
+    with noted_not_warned() as by_limit:
+        model = UncertaintySetClassifier(h=1.0, radius=100.0, max_iter=1).fit(X, y)
+    assert model.duality_gap_ > 1e-3
+    assert by_limit == [True]
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.0])

@@ -59,6 +59,21 @@ def test_cost_scorer_works_in_cross_validation():
     assert cost_scorer(costs).score(always, X, y) == pytest.approx(-np.mean(y == 0))
 
 
+@pytest.mark.parametrize(
+    ("y", "pred"),
+    [
+        ([0, 1, None], [0, 1, 1]),
+        ([0.0, 1.0, np.nan], [0, 1, 1]),
+        (np.array(["a", "b", None], dtype=object), ["a", "b", "b"]),
+    ],
+)
+def test_a_missing_label_is_refused_in_refused_rows_too(y, pred):
+    costs = [[0.0, 1.0, 0.5], [5.0, 0.0, 0.5]]
+    for rejected in ([0, 0, 1], [0, 0, 0]):
+        with pytest.raises(ValueError, match="y holds NaN or None: leave rows without a label"):
+            cost_risk(y, pred, rejected, costs)
+
+
 def test_wrong_costs_are_named():
     with pytest.raises(ValueError, match=r"shape \(2, 2\): expected \(2, 3\)"):
         cost_risk([0, 1], [0, 1], None, [[0, 1], [1, 0]])

@@ -243,7 +243,12 @@ def test_confidence_comes_from_scores_or_probabilities():
         (lambda: reject_risk([0, np.nan], [0, 1], [0, 0], 0.2), "y holds NaN"),
         (lambda: accepted_accuracy([0, 1], [0, np.nan], [0, 0]), "pred holds NaN"),
         (lambda: reject_risk(["a", None], ["a", "b"], [0, 0], 0.2), "y holds NaN or None"),
-        (lambda: risk_coverage_curve([np.nan, 0], [0, 0], [1, 2]), "y holds NaN"),
+        (lambda: risk_coverage_curve([np.nan, 0], [0, 0], [1, 2]), "y holds NaN or None: leave"),
+        (
+            lambda: area_under_risk_coverage([0, 1, np.nan], [0, 1, 0], [1, 2, 3.0]),
+            "y holds NaN or None: leave rows without a label or an answer out.$",
+        ),
+        (lambda: area_under_risk_coverage([0, 1], [0, np.nan], [1, 2]), "pred holds .* out.$"),
         (lambda: cost_on_noisy_labels(None, 0.1), "d=None"),
         (lambda: cost_on_noisy_labels(0.1, "x"), "rate='x'"),
     ],

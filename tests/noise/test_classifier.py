@@ -99,6 +99,17 @@ def test_integer_weights_are_copies_and_zero_weights_are_absent():
     assert (weighted.suspects_.probabilities[weight == 0] == 0).all()
 
 
+@pytest.mark.parametrize("weight", [None, np.ones(60)])
+@pytest.mark.parametrize("n_groups", [59, 500])
+def test_groups_of_another_length_are_refused_by_name(weight, n_groups):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    groups = np.arange(n_groups) % 7
+    with pytest.raises(ValueError, match=rf"groups has shape \({n_groups},\), expected \(60,\)"):
+        NoiseAwareClassifier(LogisticRegression(), n_repeats=1).fit(
+            X, y, sample_weight=weight, groups=groups
+        )
+
+
 def test_groups_and_metadata_routing():
     X, _, given, _, _ = one_sided(150, 4)
     groups = np.arange(150) // 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import struct
 import sys
@@ -239,6 +240,15 @@ def test_a_model_of_an_older_version_gets_the_defaults_of_new_parameters(tmp_pat
     assert again.target_coverage is None
     np.testing.assert_array_equal(again.decision_function(X), wanted)
     assert describe(tmp_path / "old.skops")[1]["buttress"] == "0.0.9"
+
+
+def test_a_learner_saved_before_rows_were_drawn_learns_on(tmp_path):
+    learner = buttress.KernelPegasos(gamma=1.0, budget=10).fit(X, Y)
+    wanted = copy.deepcopy(learner).partial_fit(X, Y)
+    del learner._model.drawn
+    buttress.save(learner, tmp_path / "old.skops")
+    old = buttress.load(tmp_path / "old.skops").partial_fit(X, Y)
+    np.testing.assert_array_equal(old.dual_coef_, wanted.dual_coef_)
 
 
 def test_without_skops_the_error_says_what_to_install(tmp_path, monkeypatch):

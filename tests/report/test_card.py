@@ -13,7 +13,14 @@ from buttress.cli import main
 
 pytest.importorskip("skops")
 
-from buttress import ChowRejector, DoubleRampClassifier, PARampClassifier, RampClassifier, save
+from buttress import (
+    ChowRejector,
+    DoubleRampClassifier,
+    NoiseAwareClassifier,
+    PARampClassifier,
+    RampClassifier,
+    save,
+)
 from buttress.metrics import outcomes_by_group
 from buttress.report import Answered, card_sections, render_card
 from buttress.tables import TableClassifier
@@ -157,3 +164,9 @@ def test_a_learner_of_streams_refuses_only_with_a_band(rows, tmp_path, capsys, b
     save(model, tmp_path / "model.skops")
     assert main(["inspect", str(tmp_path / "model.skops"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["model"]["abstains"] is bool(band)
+
+
+def test_a_noise_aware_classifier_without_a_cost_always_answers(rows):
+    table, y = rows
+    model = NoiseAwareClassifier(RampClassifier()).fit(np.column_stack([table["a"], table["b"]]), y)
+    assert "It always answers." in render_card(model, card_sections(model))

@@ -188,8 +188,9 @@ class BaseKernelClassifier(BaseMarginClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; with ``kernel="precomputed"`` their square Gram matrix. Where there is an
-            `approximation`, also a path or a Dask collection, with one or a linear kernel.
+            Rows; with ``kernel="precomputed"`` their square Gram matrix. Machines with the
+            parameter `approximation` also take a path or a Dask collection, when it is set or the
+            kernel is linear.
         y : array-like of shape (n_samples,)
             Labels, two or more kinds; the name of their column when `X` is a path.
         sample_weight : array-like of shape (n_samples,), optional
@@ -295,7 +296,12 @@ class BaseKernelClassifier(BaseMarginClassifier):
         return max(self.tol, _SINGLE_TOLERANCE) if single else self.tol
 
     def _store_certificates(
-        self, solutions: Sequence[Solution], *, kind: str, limited: bool = True
+        self,
+        solutions: Sequence[Solution],
+        *,
+        kind: str,
+        limited: bool = True,
+        outer_steps: bool = True,
     ) -> None:
         """Keep objective, certificate and iterations; warn when a problem stopped short.
 
@@ -305,6 +311,9 @@ class BaseKernelClassifier(BaseMarginClassifier):
         kind : {"duality_gap", "kkt_residual"}
         limited : bool
             Whether `max_iter` limits what the solutions call their steps.
+        outer_steps : bool
+            Whether steps may be left to do after the last certificate, as `converged` then says;
+            without them the certificate alone says whether a solution is done.
         """
         gaps = np.array([solution.gap for solution in solutions])
         setattr(self, f"{kind}_", float(gaps.max()))
@@ -320,7 +329,7 @@ class BaseKernelClassifier(BaseMarginClassifier):
         by_limit = limited and bool(ended_by_limit(converged, steps, limit).any())
         if not certified.all():
             warn_not_converged(self, kind, float(gaps.max()), by_limit=by_limit, certified=False)
-        elif not converged.all():
+        elif outer_steps and not converged.all():
             # residuals may be small and their sum, the gap, not
             short = "duality_gap" if hasattr(self, "duality_gap_") else kind
             reached = float(getattr(self, f"{short}_"))

@@ -273,6 +273,12 @@ class ChowRejector(
         limit = np.quantile(around.own_distance, 1.0 - self.novelty)
         return labels, refused | (around.of(X)[0] > limit)
 
+    def _may_refuse(self) -> bool:
+        # one half is a limit of the largest probability where there are three classes
+        several = len(self.classes_) > 2 and not self._sets_band_on_others()
+        beside = self.costs is not None or self.novelty is not None
+        return several or beside or self._has_band()
+
     def _kept_rows(self) -> tuple[Array, NDArray[Any]] | None:
         return (self._seen[0], self._seen[2]) if self.novelty is not None else None
 

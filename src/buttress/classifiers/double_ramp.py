@@ -30,7 +30,7 @@ from buttress.solvers.hinge.reject import (
 
 
 class DoubleRampClassifier(
-    RiskControlMixin, ProbabilityMixin, ApproximationMixin, BaseRejectClassifier
+    ProbabilityMixin, RiskControlMixin, ApproximationMixin, BaseRejectClassifier
 ):
     """Kernel machine that learns where to give no answer, by the double ramp loss.
 

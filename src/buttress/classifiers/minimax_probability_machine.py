@@ -130,6 +130,9 @@ class MinimaxProbabilityMachine(BaseKernelClassifier):
     means of `mean_error` deviations leaves the hyperplane and lowers the guarantee [1]_. The
     maximum-margin machine is the distance of two ellipsoids [2]_.
 
+    `fit` raises a ValueError where the means of the classes coincide, and where `kappa` is too
+    large; the message then names the largest feasible one.
+
     Class weights have no place here: only the moments within the classes count. Sample weights
     do, an integer weight being that many copies.
 

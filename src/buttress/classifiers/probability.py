@@ -11,6 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array
+from buttress._frames import collected
+from buttress.blocks.sources import is_blocks
 from buttress.classifiers.parameters import check_flag
 from buttress.noise.core.crossfit import held_out_scores, make_folds
 from buttress.noise.core.fitting import estimate_label_noise
@@ -38,6 +40,12 @@ class ProbabilityMixin:
         """What the shared `fit` calls: the machine and, where wanted, its probabilities."""
         check_flag("probability", self.probability)
         self.__dict__.pop("noise_", None)
+        if self.probability:
+            X = collected(X)
+            if is_blocks(X):
+                raise ValueError(
+                    "probability=True needs rows in memory: it refits the machine on parts of them."
+                )
         super()._train(X, y, sample_weight, **params)  # type: ignore[misc]
         if self.probability:
             self.noise_ = _calibrated(self, X, y, sample_weight)
@@ -67,10 +75,6 @@ class ProbabilityMixin:
 
 def _calibrated(machine: Any, X: Any, y: Any, sample_weight: Any) -> LabelNoise:
     """The noise model of scores by clones that were not trained on the row."""
-    if getattr(machine, "approximation_", None) is not None and not hasattr(X, "shape"):
-        raise ValueError(
-            "probability=True needs rows in memory: it refits the machine on parts of them."
-        )
     # the band is not needed, and the rows it would be set on are
     without = {name: None for name in ("target_coverage", "target_risk") if hasattr(machine, name)}
     plain = clone(machine).set_params(probability=False, **without)

@@ -133,13 +133,21 @@ class RejectMixin:
 
     # -- the rule --------------------------------------------------------------------------
 
+    def _may_refuse(self) -> bool:
+        """Whether the fitted model has a rule that can name a row; for rules beside the band."""
+        return self._has_band()
+
+    def _has_band(self) -> bool:
+        """Whether a band has a width: one without refuses nothing."""
+        return bool((self.thresholds_[..., 0] < self.thresholds_[..., 1]).any())
+
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         """Labels and rejections of the rows `X`."""
         scores = self.decision_function(X)  # type: ignore[attr-defined]
         return self._labels(scores), self._rejected(scores)
 
     def _rejected(self, scores: Array) -> BoolArray:
-        if not (self.thresholds_[..., 0] < self.thresholds_[..., 1]).any():
+        if not self._has_band():
             return np.zeros(len(scores), dtype=bool)
         if self._one_band or self.target_coverage is not None or self.target_risk is not None:
             return np.asarray(half_gap(scores) <= self.thresholds_[1])
@@ -326,10 +334,13 @@ def held_out_rows(
 def may_refuse(model: Any) -> bool:
     """Whether a fitted classifier has a rule for giving no answer, and one that is asked for.
 
-    A learner of a stream has the interface of refusing without `d`, `target_coverage` and
-    `target_risk` too, and then answers every row.
+    Learners of streams without `d`, `target_coverage` and `target_risk`, a `NoiseAwareClassifier`
+    without `d`, and whatever was fitted with ``d=0.5`` for two classes, have the interface of
+    refusing and answer every row. Of other classifiers no more is known than that they have it.
     """
-    return hasattr(model, "reject") and getattr(model, "_band", True) is not None
+    if isinstance(model, RejectMixin) and hasattr(model, "thresholds_"):
+        return model._may_refuse()
+    return hasattr(model, "reject")
 
 
 def labels_or_refusals(

@@ -59,7 +59,8 @@ class RiskControlMixin:
     """Parameters and checks of `target_risk`, and the band it sets.
 
     A class that uses it has the reject interface. Batch machines list it before the mixin whose
-    training it keeps the promise for; the `fit` of others calls `_fit_with_band`.
+    training it keeps the promise for, and after `ProbabilityMixin`, whose probabilities come from
+    all rows; the `fit` of others calls `_fit_with_band`.
     """
 
     classes_: NDArray[Any]
@@ -238,7 +239,10 @@ class _ByWeights:
     def fold_scores(self, train: IntArray, test: IntArray) -> Array:
         # a search has chosen its parameters on the rows it was trained on: the folds keep them
         settings = getattr(self.model, "best_estimator_", self.model)
-        model = clone(settings).set_params(target_risk=None)
+        # neither a band nor probabilities are asked of the folds
+        plain = {"target_risk": None, "probability": False}
+        known = settings.get_params(deep=False)
+        model = clone(settings).set_params(**{name: plain[name] for name in plain if name in known})
         model.fit(self.X, self.y, sample_weight=self._only(train))
         return np.asarray(model.decision_function(rows_of(self.X, test)))
 

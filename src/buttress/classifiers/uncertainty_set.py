@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -318,9 +317,7 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         self._store_expansion(
             data, kernel, dual, np.array(biases), np.array(coef) if coef else None
         )
-        # the gap is all of the certificate, and whether rounding explains it is judged there
-        judged = [replace(result, converged=True) for result in results]
-        self._store_certificates(judged, kind="duality_gap")
+        self._store_certificates(results, kind="duality_gap", outer_steps=False)
         weights = np.zeros((len(results), data.n_rows))
         weights[:, data.rows[first]] = [result.alpha for result in results]
         self.loss_ = loss

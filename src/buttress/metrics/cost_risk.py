@@ -8,7 +8,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.metrics.bootstrap import bootstrap_estimate
-from buttress.metrics.counts import Estimate, column, row_outcomes
+from buttress.metrics.counts import Estimate, any_missing, column, row_outcomes
 from buttress.metrics.scorer import AnswerScorer
 
 
@@ -28,7 +28,7 @@ def cost_risk(
     Parameters
     ----------
     y, pred, rejected
-        As in `reject_risk`.
+        As in `reject_risk`; refused rows need a label too.
     costs : array-like of shape (n_classes, n_classes + 1)
         ``costs[j, k]`` is paid for answering the k-th label on a row of the j-th, and
         ``costs[j, n_classes]`` for not answering it.
@@ -54,8 +54,14 @@ def cost_risk(
     >>> cost_risk([0, 0, 1, 1], [0, 1, 0, 1], [False, False, False, True], costs)
     1.625
     """
+    y = column(y, "y")
+    if any_missing(y):
+        raise ValueError(
+            "y holds NaN or None: leave rows without a label out. What a refusal costs depends on "
+            "the class too."
+        )
     outcome = row_outcomes(y, pred, rejected, sample_weight)
-    y, pred = column(y, "y"), column(np.ma.getdata(pred), "pred")
+    pred = column(np.ma.getdata(pred), "pred")
     known = np.unique(np.concatenate([y, pred[~outcome.rejected]])) if labels is None else labels
     known = column(known, "labels")
     matrix = checked_costs(costs, len(known))

@@ -215,7 +215,18 @@ def share_estimate(hit: BoolArray, confidence: float) -> Estimate:
     return Estimate(float(hit.mean()), *_interval(hit, ones, checked_confidence(confidence)))
 
 
-def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outcome:
+def row_outcomes(
+    y: Any, pred: Any, rejected: Any, sample_weight: Any, *, all_answered: bool = False
+) -> _Outcome:
+    """Which rows are refused, and which answered wrongly.
+
+    Parameters
+    ----------
+    y, pred, rejected, sample_weight
+        As in `reject_risk`.
+    all_answered : bool
+        Whether the caller's users have no `rejected` to name rows in.
+    """
     if rejected is None:
         rejected = np.ma.getmaskarray(pred) if isinstance(pred, np.ma.MaskedArray) else None
     y = column(y, "y")
@@ -229,10 +240,12 @@ def row_outcomes(y: Any, pred: Any, rejected: Any, sample_weight: Any) -> _Outco
             f"Mix of label input types (string and number): {first!r} in y, {answer!r} in pred."
         )
     for name, labels in (("y", y), ("pred", pred)):
-        if _any_missing(labels[answered]):
+        if any_missing(labels[answered]):
             raise ValueError(
-                f"{name} holds NaN or None in rows that are answered: leave rows without a label "
-                "out, and name those without an answer in rejected."
+                f"{name} holds NaN or None: leave rows without a label or an answer out."
+                if all_answered
+                else f"{name} holds NaN or None in rows that are answered: leave rows without a "
+                "label out, and name those without an answer in rejected."
             )
     wrong = np.zeros(len(y), dtype=bool)
     wrong[answered] = np.asarray(y[answered] != pred[answered], dtype=bool)
@@ -252,7 +265,7 @@ def column(values: Any, name: str) -> NDArray[Any]:
     return plain
 
 
-def _any_missing(labels: NDArray[Any]) -> bool:
+def any_missing(labels: NDArray[Any]) -> bool:
     """Whether a label is NaN, None or pandas' NA, which would count as an error."""
     if labels.dtype.kind != "O":
         return labels.dtype.kind == "f" and bool(np.isnan(labels).any())

@@ -38,9 +38,9 @@ class RankedRows:
         Raises
         ------
         ValueError
-            When a score is NaN or there is none.
+            When a label, an answer or a score is missing, or there is none.
         """
-        outcome = row_outcomes(y, np.ma.getdata(pred), None, sample_weight)
+        outcome = row_outcomes(y, np.ma.getdata(pred), None, sample_weight, all_answered=True)
         score = np.asarray(column(score, "score"), dtype=np.float64)
         check_consistent_length(outcome.wrong, score)
         if len(score) == 0 or np.isnan(score).any():

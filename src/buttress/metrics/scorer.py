@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ class AnswerScorer(BaseEstimator):
     # the routing of sample_weight to this scorer is switched by `set_score_request`
     __metadata_request__score = {"estimator": UNUSED, "sample_weight": None}  # noqa: RUF012
 
-    def _risk(self, estimator: Any, y: Any, pred: Any, rejected: Any, weight: Any) -> Any:
-        raise AssertionError(f"{type(self).__name__} has no risk")
+    # What a subclass calls risk, of a fitted estimator, labels, answers, refusals and weights.
+    _risk: Callable[..., Any]
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score a fitted `estimator` on the rows `X` with labels `y`."""

@@ -68,7 +68,7 @@ def ramp_candidates(
         rows = margin_rows(ramp_loss(s), model.fit_intercept)
         ramps = _ramps(model, fit, scaled, rows, Cs)
         shape = (fit.n_problems, n_folds, len(Cs))
-        w, o = (rows.reshape(len(rows), *shape) for rows in (ramps.weights, ramps.offsets))
+        w, o = (each.reshape(len(each), *shape) for each in (ramps.weights, ramps.offsets))
         b = o[0] if len(o) else np.zeros(w.shape[1:])
         ended = _ended(model, ramps.certificates, shape)
         for position, i in enumerate(members):

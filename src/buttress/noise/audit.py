@@ -116,12 +116,7 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
         X, labels = collected(X), column_or_1d(y, warn=True)
         check_classification_targets(labels)
         check_consistent_length(X, labels)
-        groups = None if self.groups is None else np.asarray(self.groups)
-        if groups is not None and groups.shape != labels.shape:
-            raise ValueError(
-                f"groups has shape {groups.shape}, expected {labels.shape}: a group per row."
-            )
-        rows = TakenRows.of(X, labels, sample_weight, groups)
+        rows = TakenRows.of(X, labels, sample_weight, self.groups)
         if isinstance(self.cv, (int, np.integer)):
             check_class_sizes(rows.labels, int(self.cv))
         fits = cross_fit(self, rows, rows.folds(self.cv))

@@ -303,6 +303,10 @@ class NoiseAwareClassifier(
             scores, rows.labels, prior=self.prior, sample_weight=rows.weight, fewest_rows=1
         )
 
+    def _may_refuse(self) -> bool:
+        # at one half there is nothing to refuse between two classes
+        return self.d is not None and (self.d < 0.5 or len(self.classes_) > 2)
+
     def _judge(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         p = self.predict_proba(X)
         labels = np.asarray(self.classes_[p.argmax(axis=1)])

@@ -41,7 +41,7 @@ class TakenRows:
     Attributes
     ----------
     X, labels, weight, groups
-        Of these rows; `weight` is None when all are one, `groups` when there are none.
+        Of these rows; `weight` is None when none was given, `groups` when there are none.
     used : array of int
         Where they stand in the table.
     table, given
@@ -58,8 +58,18 @@ class TakenRows:
 
     @classmethod
     def of(cls, X: Any, labels: NDArray[Any], sample_weight: Any, groups: Any) -> TakenRows:
-        """Leave out the rows of weight zero."""
+        """Leave out the rows of weight zero.
+
+        Raises
+        ------
+        ValueError
+            When `sample_weight` or `groups` has not one entry a row.
+        """
         groups = None if groups is None else np.asarray(groups)
+        if groups is not None and groups.shape != labels.shape:
+            raise ValueError(
+                f"groups has shape {groups.shape}, expected {labels.shape}: a group per row."
+            )
         if sample_weight is None:
             return cls(X, labels, None, groups, np.arange(len(labels)), X, labels)
         weight = check_weight(sample_weight, len(labels))
@@ -88,7 +98,8 @@ class CrossFit:
     ----------
     scores : array of shape (n, n_witnesses, n_columns)
     models : list of fitted classifiers
-        Empty when only the scores were asked for.
+        Without `refit` only those that hold rows out by themselves: they are fitted to all rows
+        anyway.
     tasks : FitTasks
         Of the estimator that cross-fits; one is left for its noise model.
     """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from buttress import PARampClassifier
+from buttress import KernelPegasos, PARampClassifier
 from buttress.classifiers.online.drift import PageHinkley, Rivalry
 
 
@@ -64,3 +66,48 @@ def test_a_challenger_that_is_no_better_is_given_up() -> None:
 def test_the_test_is_patient() -> None:
     test = PageHinkley(threshold=0.1, patience=30)
     assert not any(test.add(i % 2 == 0) for i in range(29))
+
+
+class AlarmAt:
+    """A drift detector that signals a change at one row, whatever it is told."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        self.n_told = 0
+
+    def update(self, value: int) -> None:
+        self.n_told += 1
+
+    @property
+    def drift_detected(self) -> bool:
+        return self.n_told == self.row
+
+
+@pytest.mark.parametrize("budget", [None, 20])
+def test_a_challenger_alive_at_the_end_of_fit_goes_on_by_rows_not_draws(budget: int | None) -> None:
+    X, y = changing(600, 600)
+    model = KernelPegasos(
+        gamma=1.0, sampling="with_replacement", random_state=0, drift=AlarmAt(500), budget=budget
+    ).fit(X, y)
+    assert model._rival is not None
+    # the other way round from here on: the challenger, which has less to forget, takes over
+    new = np.random.default_rng(1).normal(size=(1200, 2))
+    model.partial_fit(new, np.where(new[:, 0] * new[:, 1] > 0, 0, 1))
+    assert model._rivalry.n_swaps == 1
+    stood = np.concatenate([X, new])[model.support_]
+    if budget is None:
+        np.testing.assert_array_equal(model.support_vectors_, stood)
+        old = model.support_[model.support_ < 600]
+        assert len(old) == len(np.unique(old)) > 0
+    else:
+        assert len(model.support_) <= budget
+
+
+def test_a_learner_pickled_before_rows_were_drawn_learns_on() -> None:
+    X, y = changing(300, 300)
+    for budget in (None, 10):
+        learner = KernelPegasos(gamma=1.0, budget=budget).fit(X[:200], y[:200])
+        wanted = pickle.loads(pickle.dumps(learner)).partial_fit(X[200:], y[200:])
+        del learner._model.drawn
+        old = pickle.loads(pickle.dumps(learner)).partial_fit(X[200:], y[200:])
+        np.testing.assert_array_equal(old.dual_coef_, wanted.dual_coef_)

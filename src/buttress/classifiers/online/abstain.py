@@ -235,6 +235,9 @@ class AbstainingMixin(RejectMixin):
         width = 0.0 if self._band is None else self._band.width
         return np.array([-width, width])
 
+    def _may_refuse(self) -> bool:
+        return self._band is not None  # its width changes with the stream
+
     @property
     def coverage_(self) -> float:
         """Share of the rows so far that were answered."""

@@ -100,7 +100,9 @@ class BaseOnlineClassifier(CheckpointMixin, CallbackSupportMixin, BaseMarginClas
             X = np.arange(X.shape[0], dtype=X.dtype)[:, None]
         if self._drawn is not None:
             self._advance(X[self._drawn], codes[self._drawn])
-            self._model.end_draws()
+            for model in (self._model, self._rival):
+                if model is not None:
+                    model.end_draws()
             self._drawn = None
         elif has_callbacks(self) and self.kernel != "precomputed":
             self._advance_in_tasks(X, y, codes)

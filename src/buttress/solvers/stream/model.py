@@ -80,6 +80,9 @@ class OnlineModel:
     update O(B p) to merge, O(B²) to project, O(B) to forget.
     """
 
+    # models written before there were draws have none of their own
+    drawn: IntArray | None = None
+
     def __init__(
         self,
         rule: UpdateRule,
