@@ -147,8 +147,9 @@ def test_a_class_of_that_name_cannot_be_taken_for_no_answer(folder, capsys):
     assert labels.count("???") == model.reject(table).sum() > 0
     assert "abstain" in labels
     # a model that always answers has no word to mistake it for
-    fitted(folder, SVC())
-    assert predict(folder, "-q") == 0
+    for always in (SVC(), buttress.PARampClassifier(), buttress.DoubleRampClassifier(d=0.5)):
+        fitted(folder, always)
+        assert predict(folder, "-q") == 0
 
 
 @pytest.mark.parametrize("huge", ["1e100,-1e99", "1e200,-1e220"])

@@ -135,6 +135,11 @@ def test_explanations_are_differences_of_margins(models, rows, serving, name):
         assert sizes == sorted(sizes, reverse=True)
 
 
+def test_a_learner_without_a_band_is_not_said_to_refuse(models, serving):
+    with serving(models / "online.skops") as client:
+        assert client.get("/v1/model").json()["refuses"] is False
+
+
 def test_the_model_describes_itself(models, serving):
     with serving(models / "reject.skops") as client:
         told = client.get("/v1/model").json()

@@ -122,7 +122,9 @@ def _check_word(model: Any, abstain: str) -> None:
         raise typer.BadParameter(
             "--abstain: an empty word stands for a row with missing values; choose another"
         )
-    if model.rejects and abstain in {str(label) for label in model.classes_}:
+    from buttress.classifiers.reject import may_refuse
+
+    if may_refuse(model.estimator_) and abstain in {str(label) for label in model.classes_}:
         raise typer.BadParameter(
             f"the model has a class {abstain!r}: choose another word for no answer with --abstain"
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseMarginClassifier
-from buttress.classifiers.reject import RejectMixin
+from buttress.classifiers.reject import RejectMixin, may_refuse
 from buttress.persistence import describe
 from buttress.serve.columns import RequestColumns
 from buttress.serve.rows import RequestRows
@@ -102,7 +102,7 @@ class ServedModel:
             raise ValueError(
                 f"{type(self.estimator).__name__} has neither margins nor probabilities"
             )
-        self.rejects = refuse_below is not None or hasattr(self.estimator, "reject")
+        self.rejects = refuse_below is not None or may_refuse(self.estimator)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **settings: Any) -> ServedModel:
@@ -160,10 +160,9 @@ class ServedModel:
                 labels = self.classes[best]
             else:
                 labels = np.asarray(estimator.predict(X))
-            may_refuse = hasattr(estimator, "reject")
-            refused = (
-                np.asarray(estimator.reject(X)) if may_refuse else np.zeros(len(X), dtype=bool)
-            )
+            refused = np.zeros(len(X), dtype=bool)
+            if may_refuse(estimator):
+                refused = np.asarray(estimator.reject(X))
         if self.refuse_below is not None and margins is not None:
             refused = refused | (clearness(margins) < self.refuse_below)
         return ServedAnswers(labels, margins, probabilities, refused)
