@@ -79,7 +79,7 @@ def rows(n: int, p: int, k: int, seed: int) -> tuple[Any, Any]:
 def measured(kind: str, n: int, p: int, k: int, seed: int) -> dict[str, float]:
     """Processor seconds of a search and of a fit with what it chose, and the machine's factor."""
     X, y = rows(n, p, k, seed)
-    small = rows(120, p, k, seed)
+    small = rows(300, p, k, seed)  # enough rows for every solver
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
         warm = make_candidate(kind).fit(*small)  # compiles
