@@ -99,7 +99,7 @@ class KernelFactor:
         self.scale = 1.0 / (2.0 * mu * rows.total)
         self.root = np.sqrt(curvature[self.q])
         B = np.empty((len(self.q), len(self.q)))
-        one_plus_scaled(K, self.q, self.root * np.sqrt(self.scale), B)
+        one_plus_scaled(K, self.q, self.root, B, self.scale)
         try:
             self.cholesky = _cholesky(B)
         except np.linalg.LinAlgError:
