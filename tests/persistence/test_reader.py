@@ -249,8 +249,11 @@ def test_a_malformed_file_is_one_clear_error(change, tmp_path):
 
 
 @pytest.mark.long
-def test_a_prediction_imports_neither_skops_nor_what_it_drags_along(tmp_path):
-    model = TableClassifier(buttress.RampClassifier(), target="t").fit(table(), WORDS)
+@pytest.mark.parametrize(
+    "machine", [buttress.RampClassifier(), buttress.DoubleRampClassifier(d=0.2)]
+)
+def test_a_prediction_imports_neither_skops_nor_what_it_drags_along(tmp_path, machine):
+    model = TableClassifier(machine, target="t").fit(table(), WORDS)
     buttress.save(model, tmp_path / "m.skops")
     lines = [f"{a!r},{b!r},Oslo" for a, b in X[:5].tolist()]
     (tmp_path / "rows.csv").write_text("x,y,city\n" + "\n".join(lines) + "\n")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, column_or_1d
 
@@ -228,6 +227,14 @@ def _plain(label: Any) -> Any:
     return label.item() if hasattr(label, "item") else label
 
 
+def _search_tree(rows: Array, n_neighbors: int) -> Any:
+    # Imported here because it brings linear models and support vector machines along, which
+    # every prediction of a classifier that may refuse would wait for.
+    from sklearn.neighbors import NearestNeighbors
+
+    return NearestNeighbors(n_neighbors=n_neighbors).fit(rows)
+
+
 class Surroundings:
     """Training rows, ready to say how far others are from them.
 
@@ -245,7 +252,7 @@ class Surroundings:
         self.scaler = StandardScaler().fit(X)
         self.rows = self.scaler.transform(X)
         self.n_neighbors = min(n_neighbors, self.n_rows - 1)
-        self.index = NearestNeighbors(n_neighbors=self.n_neighbors).fit(self.rows)
+        self.index = _search_tree(self.rows, self.n_neighbors)
         # without X a training row is not its own neighbour
         distance, self.own_neighbours = self.index.kneighbors()
         self.own_distance: Array = distance.mean(axis=1)
@@ -259,5 +266,5 @@ class Surroundings:
     def nearest_of(self, X: Any, chosen: BoolArray, n: int) -> IntArray:
         """For every row the nearest of the chosen training rows."""
         positions = np.flatnonzero(chosen)
-        index = NearestNeighbors(n_neighbors=min(n, len(positions))).fit(self.rows[positions])
+        index = _search_tree(self.rows[positions], min(n, len(positions)))
         return np.asarray(positions[index.kneighbors(self.scaler.transform(X))[1]])
