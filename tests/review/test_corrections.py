@@ -204,3 +204,25 @@ def test_spans_find_the_fields_that_the_reader_finds(fields, delimiter, quoting)
         quoted = text.startswith('"') and text.endswith('"') and len(text) > 1
         found.append(text[1:-1].replace('""', '"') if quoted else text)
     assert [f.strip() for f in found] == [e.strip() for e in expected]
+
+
+def test_a_correction_behind_an_open_quote_is_not_lost(data, tmp_path, capsys):
+    path = tmp_path / "corrections.csv"
+    path.write_text('key,old_label,new_label,note\n1,no,yes,"open\n2,yes,no,\n3,no,yes,\n')
+    words = ["apply", str(data), str(path), "-t", "y", "-o", str(tmp_path / "out.csv")]
+    assert main(words) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "corrections.csv, line 2: not a CSV file: a quote is opened and not closed" in said
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_files_of_other_kinds_are_named_for_what_they_are(tmp_path):
+    for name, text, kind in (
+        ("rows.jsonl", '{"a": 1, "y": "n"}\n', "JSON lines"),
+        ("rows.data", '{"a": 1, "y": "n"}\n', "JSON lines"),
+        ("rows.svm", "1 1:2\n", "LIBSVM"),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        with pytest.raises(TableError, match=f"holds {kind}; corrections are applied to CSV"):
+            apply_corrections(path, [Correction("1", "n", "p")], tmp_path / f"new{path.suffix}")

@@ -42,7 +42,8 @@ BAD = [
     ([GOOD | {"city": ["Oslo"]}], 422, "is text, not a list"),
     ([GOOD | {"city": "Paris"}], 422, "new category 'Paris'"),
     ([GOOD | {"x0": 10**400}], 422, "too large"),
-    (json.dumps([GOOD]).replace("1.0", "1e999").encode(), 422, "too large a number"),
+    (json.dumps([GOOD]).replace("1.0", "1e999").encode(), 422, "too large to compute with"),
+    ([GOOD | {"x0": -1e150}], 422, "row 1: column 'x0' is too large to compute with"),
     (json.dumps([GOOD]).replace("1.0", "9" * 5000).encode(), 400, "not JSON"),
 ]
 

@@ -85,3 +85,18 @@ def test_costs_are_known_by_size():
     assert costs.expected(8) == pytest.approx(16e-4)
     assert costs.expected(900) == pytest.approx(3e-3)
     assert costs.expected(4000) == pytest.approx(12e-3)
+
+
+def test_lines_of_json_end_where_files_of_them_do():
+    found = read_rows('{"a": "x\u2028y"}\n\n{"a": "z\x85"}\n'.encode(), "jsonl", ["a"], 10)
+    assert [value for (value,) in found.values] == ["x\u2028y", "z\x85"]
+
+
+def test_blank_lines_of_csv_are_skipped_as_in_files():
+    found = read_rows(b"\n  \na;b\n1;2\n \n3;4\n  \n", "csv", ["a", "b"], 10)
+    assert found.names == ("a", "b")
+    assert [list(row) for row in found.values] == [["1", "2"], ["3", "4"]]
+    # one column: a blank line is a row without a value
+    assert read_rows(b"a\n1\n  \n", "csv", ["a"], 10).values == [["1"], [None]]
+    with pytest.raises(RequestError, match="not CSV: a quote is opened and not closed"):
+        read_rows(b'a,"b\n1,2\n', "csv", ["a", "b"], 10)

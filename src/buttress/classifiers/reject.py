@@ -17,7 +17,7 @@ from buttress.classifiers.parameters import check_noise_rates, check_number, che
 from buttress.classifiers.refusal_reasons import RefusalReason, explain_reject
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
-from buttress.metrics.scorer import half_gap
+from buttress.metrics.scorer import final_classifier, half_gap
 
 # Share of the rows kept out of training when the band is set for a coverage.
 HELD_OUT = 0.25
@@ -334,10 +334,12 @@ def held_out_rows(
 def may_refuse(model: Any) -> bool:
     """Whether a fitted classifier has a rule for giving no answer, and one that is asked for.
 
+    Pipelines and searches are asked for the classifier inside.
     Learners of streams without `d`, `target_coverage` and `target_risk`, a `NoiseAwareClassifier`
     without `d`, and whatever was fitted with ``d=0.5`` for two classes, have the interface of
     refusing and answer every row. Of other classifiers no more is known than that they have it.
     """
+    model = final_classifier(model)
     if isinstance(model, RejectMixin) and hasattr(model, "thresholds_"):
         return model._may_refuse()
     return hasattr(model, "reject")

@@ -45,6 +45,7 @@ def fit_in_blocks(
     from buttress.blocks.parquet import ParquetBlocks
     from buttress.blocks.sources import Changed, Standardize
     from buttress.solvers.blockwise.scan import scan
+    from buttress.tables.grammar import LARGEST
 
     client = None
     try:
@@ -58,6 +59,11 @@ def fit_in_blocks(
             source = DaskBlocks(source, client=client)
         seen = scan(source)
         scale = np.sqrt(seen.feature_variance)
+        # No value is farther from the mean than all deviations together.
+        reach = np.abs(seen.mean) + scale * np.sqrt(seen.n_rows)
+        for name, farthest in zip(columns, reach, strict=True):
+            if not farthest <= LARGEST:
+                raise ValueError(f"{path}: column {name!r} holds numbers too large to compute with")
         scale[scale == 0] = 1.0
         estimator.fit(Changed(source, Standardize(seen.mean, scale)), None)
     except (ValueError, OSError, ImportError) as error:

@@ -161,6 +161,8 @@ def read_data(
         refuse_absent(path, name, present, "--ignore")
         if name == target:
             raise typer.BadParameter(f"--ignore {name}: that is the target")
+    for name in names(categorical):
+        refuse_absent(path, name, present, "--categorical")
     table = read_table(
         path, target=target, text=names(categorical), skip=names(ignore), decimal=decimal
     )

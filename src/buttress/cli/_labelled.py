@@ -80,18 +80,25 @@ def read_labelled(
     import numpy as np
 
     from buttress.tables import Table, column_names, read_table
-    from buttress.tables.table import as_text, as_written, is_missing, objects
+    from buttress.tables.table import (
+        as_text,
+        as_written,
+        is_missing,
+        objects,
+        refuse_too_large,
+    )
 
     groups, decimal = options.groups, options.decimal
     keep, ignore, categorical = map(names, (options.keep, options.ignore, options.categorical))
     present = column_names(path, decimal=decimal)
     asked = {"--target": [target], "--keep": keep, "--ignore": ignore}
+    asked["--categorical"] = categorical
     asked["--groups"] = [] if groups is None else [groups]
     asked["--key"] = [] if key is None else [key]
     for option, columns in asked.items():
         for name in columns:
             refuse_absent(path, name, present, option)
-            if name == target and option != "--target":
+            if name == target and option not in ("--target", "--categorical"):
                 raise typer.BadParameter(f"{option} {name}: that is the target")
     shown = [*keep, *asked["--key"]]
     table = read_table(path, target=target, text=categorical, keep=shown, decimal=decimal)
@@ -109,6 +116,7 @@ def read_labelled(
     if not features:
         raise typer.BadParameter(f"{path}: there is no column left to learn from")
     learned = Table({name: table[name] for name in features if name not in categorical})
+    refuse_too_large(learned, str(path))
     refuse_decimal_commas(path, learned, decimal)
     warn_of_many_texts(path, learned)
     group_of = None

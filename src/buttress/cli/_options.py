@@ -14,7 +14,7 @@ import typer
 from buttress.cli._console import Jobs, Json, Output, Quiet, Seed
 from buttress.cli._inputs import Data, DecimalMark, Missing, read_data
 
-DataFile = Annotated[Path, typer.Argument(help="CSV (also .csv.gz) or Parquet file.")]
+DataFile = Annotated[Path, typer.Argument(help="CSV, JSON lines (also .gz) or Parquet file.")]
 Target = Annotated[str, typer.Option("--target", "-t", help="Column of the labels.")]
 ClassWeight = Annotated[
     str | None, typer.Option(help="Weights of the classes: balanced, or label=2,other=1.")

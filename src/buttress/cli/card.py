@@ -101,6 +101,7 @@ def card(
 
 def _read(model: Any, path: Path, target: str | None, decimal: str) -> Table:
     from buttress.tables import Table, column_names, read_table
+    from buttress.tables.table import refuse_too_large
 
     if target is None:
         raise typer.BadParameter("the model does not know the column of labels: name it, --target")
@@ -110,7 +111,9 @@ def _read(model: Any, path: Path, target: str | None, decimal: str) -> Table:
     text = [name for name in present if name in encoder.categories_]
     table = read_table(path, target=target, text=text, decimal=decimal)
     numbers = [name for name in encoder.numeric_ if name in table.columns]
-    refuse_decimal_commas(path, Table({name: table[name] for name in numbers}), decimal)
+    numeric = Table({name: table[name] for name in numbers})
+    refuse_decimal_commas(path, numeric, decimal)
+    refuse_too_large(numeric, str(path))
     known = [i for i, label in enumerate(table[target]) if label is not None]
     return table.take(known)
 

@@ -41,7 +41,8 @@ def convert(
     """Write a table as a LIBSVM file or as CSV.
 
     For LIBSVM every column becomes numbers, as 'buttress fit' makes them: categories one-hot,
-    dates and free text as their parts. CSV keeps the cells as they are written.
+    dates and free text as their parts. CSV keeps the cells as they are written
+    (true and false of JSON as True and False).
     --seed and --jobs are accepted as everywhere.
 
     **Examples:**

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -88,16 +88,32 @@ def answers(estimator: Any, X: Any) -> tuple[NDArray[Any], BoolArray]:
 
 def final_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The classifier inside a pipeline or a search, and the rows as it sees them."""
+    for before, last in _inwards(estimator):
+        if before is not None:
+            X = before.transform(X)
+        estimator = last
+    return X, estimator
+
+
+def final_classifier(estimator: Any) -> Any:
+    """The classifier inside a pipeline or a search: the one whose rule for refusing counts."""
+    for _, last in _inwards(estimator):
+        estimator = last
+    return estimator
+
+
+def _inwards(estimator: Any) -> Iterator[tuple[Any, Any]]:
+    """What is inside of what, until one refuses or is the last: steps before it, and itself."""
     while not hasattr(estimator, "reject"):
+        before = None
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1:
-                X = estimator[:-1].transform(X)
+            before = estimator[:-1] if len(estimator.steps) > 1 else None
             estimator = estimator.steps[-1][1]
         else:
-            break
-    return X, estimator
+            return
+        yield before, estimator
 
 
 def confidence_scores(estimator: Any, X: Any) -> Array:

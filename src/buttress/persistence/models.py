@@ -156,7 +156,10 @@ def _refuse_foreign_types(skops_io: Any, data: bytes, what: str) -> frozenset[st
     trusted = trusted_types(named)
     foreign = sorted(set(named) - trusted)
     if foreign:
-        raise ModelFileError(f"{what}: it holds the untrusted type {', '.join(foreign)}")
+        modules = [name.rpartition(".")[0] for name in foreign]
+        users = [one for one in modules if not one.startswith(("buttress.", "sklearn."))]
+        remedy = f"; import {users[0]} first if it is yours" if users else ""
+        raise ModelFileError(f"{what}: it holds the untrusted type {', '.join(foreign)}{remedy}")
     return trusted
 
 

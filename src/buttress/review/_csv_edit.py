@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from buttress._files import replacing
-from buttress.tables.grammar import csv_rows, delimiter_of
+from buttress.tables.grammar import Malformed, csv_records, csv_rows, delimiter_of
 from buttress.tables.other_files import NOT_UTF8, other_kind
 from buttress.tables.table import TableError
 
@@ -111,7 +110,7 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
 
     reader = csv_rows(lines(), _delimiter(text))
     try:
-        for fields in reader:
+        for fields in csv_records(reader):
             raw = "".join(taken)
             taken.clear()
             record = [value.strip() for value in fields]
@@ -124,8 +123,8 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
                 )
             width = width or len(record)
             yield raw, record
-    except csv.Error as error:
-        raise TableError(f"{path}: not a CSV file: {error}") from None
+    except Malformed as reason:
+        raise TableError(f"{path}, {reason}") from None
     if not width:
         raise TableError(f"{path}: the file is empty")
 

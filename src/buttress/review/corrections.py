@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from buttress._files import replacing
 from buttress.review._csv_edit import read_csv_as_written, write_csv_with_labels
 from buttress.review._parquet_edit import read_parquet_as_written, write_parquet_with_labels
+from buttress.tables.grammar import Malformed, csv_records
+from buttress.tables.reading import form_of
 from buttress.tables.table import TableError, listed, objects
 
 # What `Correction.key_column` says when the key is the number of the row, counted from 1.
@@ -112,12 +114,15 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
     corrections = []
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            absent = [name for name in accepted[:3] if name not in (reader.fieldnames or ())]
+            reader = csv.reader(file, strict=True)
+            records = csv_records(reader)
+            header = next(records, [])
+            absent = [name for name in accepted[:3] if name not in header]
             if absent:
                 raise TableError(f"{path}: no column {listed(absent)} of corrections")
-            for record in reader:
-                entry = {name: (record.get(name) or "").strip() for name in accepted}
+            for cells in filter(None, records):
+                record = dict(zip(header, cells, strict=False))
+                entry = {name: record.get(name, "").strip() for name in accepted}
                 if not (entry["key"] and entry["old_label"] and entry["new_label"]):
                     raise TableError(
                         f"{path}, line {reader.line_num}: a correction needs a key, an old and a "
@@ -126,8 +131,8 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
                 corrections.append(Correction(**entry))
     except UnicodeDecodeError:
         raise TableError(f"{path}: not a text file in UTF-8") from None
-    except csv.Error as error:
-        raise TableError(f"{path}: not a CSV file: {error}") from None
+    except Malformed as reason:
+        raise TableError(f"{path}, {reason}") from None
     return corrections
 
 
@@ -300,6 +305,13 @@ def read_columns_as_written(path: Path) -> dict[str, list[str | None]]:
     """Every column of a file as text, exactly as written but for surrounding blanks."""
     if _is_parquet(path):
         return read_parquet_as_written(path)
+    form = form_of(path)
+    if form != "csv":
+        what = {"jsonl": "JSON lines"}.get(form, form.upper())
+        raise TableError(
+            f"{path}: holds {what}; corrections are applied to CSV and Parquet files "
+            f"(buttress convert {path} rows.csv)"
+        )
     return read_csv_as_written(path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from buttress._arrays import Array
 from buttress.serve.errors import RequestError
 from buttress.serve.rows import RequestRows, picker
 from buttress.tables import TableEncoder, TableError
-from buttress.tables.grammar import to_number
+from buttress.tables.grammar import LARGEST, to_number
 from buttress.tables.table import listed, text_of
 
 _NUMBERS = frozenset({float, int})
@@ -120,8 +119,8 @@ class RequestColumns:
                 matrix = np.array(table, dtype=np.float64)
         except OverflowError:
             raise RequestError("a number is too large") from None
-        # a sum is finite where all its terms are, or nearly always: the exact test is dearer
-        if not isfinite(matrix.sum()) and not np.isfinite(matrix).all():
+        # false for NaN too
+        if not np.abs(matrix).max(initial=0.0) <= LARGEST:
             matrix = self._filled(matrix)
         if self.mean is not None and self.scale is not None:
             return np.asarray((matrix - self.mean) / self.scale)
@@ -156,9 +155,9 @@ class RequestColumns:
         for column, name in enumerate(self.numeric):
             values = matrix[:, column]
             missing = np.isnan(values)
-            if np.isinf(values).any():
-                row = int(np.flatnonzero(np.isinf(values))[0]) + 1
-                raise RequestError(f"row {row}: column {name!r} is too large a number")
+            if (above := np.abs(values) > LARGEST).any():
+                row = int(above.argmax()) + 1
+                raise RequestError(f"row {row}: column {name!r} is too large to compute with")
             if missing.any():
                 if name not in self.fill:
                     row = int(np.flatnonzero(missing)[0]) + 1

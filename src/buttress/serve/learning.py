@@ -237,7 +237,9 @@ class LearningModel:
 
     def label(self, value: Any, number: int) -> Any:
         """A label of a request as the learner knows it."""
-        known = None if isinstance(value, (list, dict)) or value is None else label_text(value)
+        if value is None:
+            raise RequestError(f"row {number}: the label is missing")
+        known = None if isinstance(value, (list, dict)) else label_text(value)
         if known not in self._labels:
             raise RequestError(
                 f"row {number}: the label {str(value)[:60]!r} is none of the model's classes"

@@ -14,6 +14,7 @@ from buttress._arrays import Array, BoolArray
 from buttress.classifiers.approximation import ApproximationMixin
 from buttress.classifiers.base import BaseMarginClassifier
 from buttress.classifiers.reject import RejectMixin, may_refuse
+from buttress.metrics.scorer import final_step
 from buttress.persistence import describe
 from buttress.serve.columns import RequestColumns
 from buttress.serve.rows import RequestRows
@@ -162,7 +163,8 @@ class ServedModel:
                 labels = np.asarray(estimator.predict(X))
             refused = np.zeros(len(X), dtype=bool)
             if may_refuse(estimator):
-                refused = np.asarray(estimator.reject(X))
+                rows, last = final_step(estimator, X)
+                refused = np.asarray(last.reject(rows))
         if self.refuse_below is not None and margins is not None:
             refused = refused | (clearness(margins) < self.refuse_below)
         return ServedAnswers(labels, margins, probabilities, refused)

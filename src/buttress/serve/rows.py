@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NoReturn
 
 from buttress.serve.errors import RequestError
-from buttress.tables.grammar import MISSING, csv_rows, delimiter_of
+from buttress.tables.grammar import MISSING, csv_reason, csv_rows, delimiter_of
 from buttress.tables.table import listed
 
 try:
@@ -100,7 +100,7 @@ def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) ->
     if form == "jsonl":
         records = [
             read_json(line, f"line {number}")
-            for number, line in enumerate(text.splitlines(), start=1)
+            for number, line in enumerate(text.split("\n"), start=1)
             if line.strip()
         ]
         return _records(records, tuple(columns), most_rows, form)
@@ -235,17 +235,18 @@ def _name_odd_record(records: list[Any], names: tuple[str, ...]) -> NoReturn:
 
 
 def _csv_rows(text: str, most_rows: int) -> RequestRows:
-    header = text.split("\n", 1)[0]
+    header = next((line for line in text.split("\n") if line.strip()), "")
     reader = csv_rows(io.StringIO(text, newline=""), delimiter_of(header))
     try:
-        names = tuple(name.strip() for name in next(reader, []))
+        first: list[str] = next((one for one in reader if not _is_blank_line(one)), [])
+        names = tuple(name.strip() for name in first)
         if not names:
             raise RequestError("the body is empty: expected CSV with a header", 400)
         if len(set(names)) < len(names):
             raise RequestError("the header names a column twice")
         values: list[Sequence[Any]] = []
         for record in reader:
-            if not record:
+            if not record or (len(names) > 1 and _is_blank_line(record)):
                 continue
             if len(record) != len(names):
                 raise RequestError(
@@ -256,9 +257,13 @@ def _csv_rows(text: str, most_rows: int) -> RequestRows:
             if len(values) > most_rows:
                 break
     except csv.Error as error:
-        raise RequestError(f"the body is not CSV: {error}", 400) from None
+        raise RequestError(f"the body is not CSV: {csv_reason(error)}", 400) from None
     _check_number(len(values), most_rows)
     return RequestRows(names, values, "csv")
+
+
+def _is_blank_line(record: Sequence[str]) -> bool:
+    return len(record) < 2 and not "".join(record).strip()
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:

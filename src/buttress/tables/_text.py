@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import re
 import zlib
@@ -12,11 +11,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from buttress._files import is_special
+from buttress._files import is_device
 from buttress.tables._columns import Kinds
 from buttress.tables.grammar import (
     Malformed,
-    csv_reason,
+    csv_records,
     csv_rows,
     delimiter_of,
     field_label,
@@ -35,6 +34,7 @@ _KINDS = {
 }
 # How JSON begins: with an object, or an array of them. A header of CSV may begin "[id],[name]".
 _JSON = re.compile(r"\{|\[\s*(\{|$)")
+_JSON_BLANKS = " \t\r\n"
 
 
 def suffix_of(path: Path) -> str:
@@ -53,10 +53,10 @@ def text_kind(path: Path) -> str:
     kind = _KINDS.get(suffix_of(path))
     if kind is not None:
         return kind
-    if is_special(path):
+    if is_device(path):
         return "jsonl"
     with opened(path, errors="surrogateescape") as file:
-        first = next((line.strip() for line in file if line.strip()), "")
+        first = next((line.strip(_JSON_BLANKS) for line in file if line.strip()), "")
     # A file without a line yet is like a pipe.
     return "jsonl" if not first or _JSON.match(first) else "csv"
 
@@ -88,8 +88,9 @@ def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any
         if line.strip():
             break
     reader = csv_rows(chain(start, lines), delimiter_of("".join(start[-1:]), decimal))
+    fields = next((row for row in csv_records(reader) if not _is_blank_line(row)), [])
     try:
-        return header_names(next((row for row in reader if not _is_blank_line(row)), [])), reader
+        return header_names(fields), reader
     except Malformed as reason:
         raise TableError(f"{path}: {reason}") from None
 
@@ -135,8 +136,8 @@ def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
         raise TableError(f"{path}: {NOT_UTF8}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise TableError(f"{path}: the compressed file is damaged") from None
-    except csv.Error as error:
-        raise TableError(f"{path}: not a CSV file: {csv_reason(error)}") from None
+    except Malformed as reason:
+        raise TableError(f"{path}, {reason}") from None
 
 
 def lines_without_nul(path: Path, file: IO[str]) -> Iterator[str]:
@@ -154,7 +155,7 @@ def _csv_block(
 ) -> tuple[list[list[str]], list[int]]:
     rows: list[list[str]] = []
     lines: list[int] = []
-    for row in _csv_records(path, reader):
+    for row in csv_records(reader):
         if not row or (width > 1 and _is_blank_line(row)):
             continue
         if len(row) != width:
@@ -166,19 +167,6 @@ def _csv_block(
         if len(rows) == block_rows:
             break
     return rows, lines
-
-
-def _csv_records(path: Path, reader: Any) -> Iterator[list[str]]:
-    """The rows of a reader; where one is none, the error names the line it began in."""
-    while True:
-        first = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise TableError(f"{path}, line {first}: not a CSV file: {csv_reason(error)}") from None
-        if row is None:
-            return
-        yield row
 
 
 def _is_blank_line(row: list[str]) -> bool:

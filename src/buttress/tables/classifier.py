@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from buttress._arrays import Array, BoolArray
 from buttress._documented import DocumentedMixin
+from buttress.metrics.scorer import final_classifier, final_step
 from buttress.tables.encoder import TableEncoder
 from buttress.tables.grammar import class_labels
 from buttress.tables.table import Table, TableError, as_table, is_missing, is_number
@@ -152,14 +153,14 @@ class TableClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
     def rejects(self) -> bool:
         """Whether the estimator can abstain."""
         check_is_fitted(self)
-        return hasattr(self.estimator_, "reject")
+        return hasattr(final_classifier(self.estimator_), "reject")
 
     def reject(self, X: Any) -> BoolArray:
         """Which rows the estimator would rather not answer; see `encode` for `X`."""
-        encoded = self.encode(X)
-        if not self.rejects:
-            return np.zeros(len(encoded), dtype=bool)
-        return np.asarray(self.estimator_.reject(encoded))
+        rows, last = final_step(self.estimator_, self.encode(X))
+        if not hasattr(last, "reject"):
+            return np.zeros(len(rows), dtype=bool)
+        return np.asarray(last.reject(rows))
 
     def predict_or_reject(self, X: Any, reject_label: Any = None) -> NDArray[Any]:
         """The label of every row, or `reject_label` (masked when None) where it abstains."""

@@ -31,6 +31,7 @@ from buttress.tables.table import (
     is_number,
     lacking,
     listed,
+    said_of_truths,
 )
 
 # Texts of a column that are categories, unless told otherwise; more are free text.
@@ -341,6 +342,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             new = sorted({filled[row] for row in np.flatnonzero(codes < 0)})
             raise TableError(
                 f"column {name!r} holds a category that the model does not know: {listed(new)}"
+                f"{said_of_truths(new, categories)}"
             )
         block = np.zeros((len(codes), len(categories)))
         rows = np.flatnonzero(codes >= 0)

@@ -12,7 +12,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -214,6 +214,24 @@ def delimiter_of(header: str, decimal: str = ".") -> str:
 def csv_rows(lines: Iterable[str], delimiter: str) -> Any:
     """A reader of CSV rows from lines, the same for files and streams."""
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def csv_records(reader: Any) -> Iterator[list[str]]:
+    """The rows of a reader of a file; where one is none, the error names the line it began in.
+
+    Raises
+    ------
+    Malformed
+    """
+    while True:
+        first = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise Malformed(f"line {first}: not a CSV file: {csv_reason(error)}") from None
+        if row is None:
+            return
+        yield row
 
 
 def csv_text(header: Sequence[Any], rows: Iterable[Iterable[Any]]) -> str:

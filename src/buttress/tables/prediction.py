@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from buttress._arrays import Array, BoolArray, IntArray
 from buttress._words import did_you_mean
+from buttress.metrics.scorer import answers
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.libsvm import is_libsvm, is_libsvm_column
 from buttress.tables.reading import column_names, iter_table
@@ -167,12 +168,7 @@ class FilePrediction:
         try:
             encoded = model.encode(table)
             scores = np.asarray(model.estimator_.decision_function(encoded))
-            labels = np.asarray(model.estimator_.predict(encoded))
-            refused = (
-                np.asarray(model.estimator_.reject(encoded))
-                if model.rejects
-                else np.zeros(len(labels), dtype=bool)
-            )
+            labels, refused = answers(model.estimator_, encoded)
             chances = np.zeros(0) if self._probability is None else self._probability(encoded)
         except ValueError as error:
             reason = str(error).replace(

@@ -157,7 +157,7 @@ def iter_table(
         tuple(keep),
         frozenset(skip),
     )
-    return _BLOCKS[_form(source)](source, block_rows, kinds)
+    return _BLOCKS[form_of(source)](source, block_rows, kinds)
 
 
 def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[str]:
@@ -177,12 +177,15 @@ def column_names(path: str | os.PathLike[str], *, decimal: str = ".") -> list[st
     ['age', 'city']
     """
     source = _checked(path, decimal)
-    form = _form(source)
+    form = form_of(source)
     return csv_names(source, decimal) if form == "csv" else _NAMES[form](source)
 
 
-def _form(source: Path) -> str:
-    """What is in a file: by its suffix, or by its first character where that says nothing."""
+def form_of(source: Path) -> str:
+    """What is in a file: "csv", "jsonl", "parquet" or "libsvm".
+
+    By its suffix, or by its first character where that says nothing.
+    """
     suffix = suffix_of(source)
     if suffix in _PARQUET:
         return "parquet"

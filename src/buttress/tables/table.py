@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,6 +120,21 @@ def refuse_too_large(table: Table, where: str, first: int = 1) -> None:
             if np.isfinite(values[row]):
                 what = f"is too large to compute with: {values[row]:g}"
             raise TableError(f"{where}, row {first + row}: column {name!r} {what}")
+
+
+def said_of_truths(texts: Iterable[str], known: Collection[str]) -> str:
+    """The end of a message about unknown texts, where true of JSON met a "true" that is known.
+
+    Examples
+    --------
+    >>> said_of_truths(["True"], ["false", "true"])
+    "; true and false of JSON are the texts 'True' and 'False'"
+    >>> said_of_truths(["Oslo"], ["oslo"])
+    ''
+    """
+    if any(text in ("True", "False") and text.lower() in known for text in texts):
+        return "; true and false of JSON are the texts 'True' and 'False'"
+    return ""
 
 
 def lacking(names: Sequence[str], what: str = " of the model") -> str:

@@ -25,8 +25,9 @@ from buttress.tables.grammar import (
     to_label,
     to_number,
 )
+from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.stream.outputs import StreamChanged
-from buttress.tables.table import listed
+from buttress.tables.table import listed, said_of_truths
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ class RowParser:
 
     def header(self, line: str) -> None:
         """Take the delimiter and the names of the CSV columns."""
+        _refuse_foreign_bytes(line, NOT_UTF8)
         if "\r" in line:
             raise Malformed("its lines end in CR alone, as on old machines: end them in LF")
         self.delimiter = delimiter_of(line, self.decimal)
@@ -273,11 +275,7 @@ class RowParser:
 
     def record(self, text: str) -> dict[str, str | None]:
         """The cells of one line by name."""
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raise Malformed("the line is not UTF-8") from None
+        _refuse_foreign_bytes(text, "the line is not UTF-8")
         if self.kind != "csv":
             return json_fields(text)
         assert self.header_line is not None
@@ -296,7 +294,8 @@ class RowParser:
             raise Malformed(f"the feature {name!r} is missing")
         if name in self.categories:
             if cell.strip() not in self.categories[name]:
-                raise Malformed(f"the feature {name!r} holds an unknown category: {cell!r}")
+                hint = said_of_truths([cell.strip()], self.categories[name])
+                raise Malformed(f"the feature {name!r} holds an unknown category: {cell!r}{hint}")
             return cell.strip()
         try:
             number = to_number(cell, self.decimal)
@@ -308,6 +307,15 @@ class RowParser:
         if abs(number) > LARGEST:
             raise Malformed(f"the feature {name!r} is too large to compute with: {cell[:80]!r}")
         return number
+
+
+def _refuse_foreign_bytes(text: str, reason: str) -> None:
+    """Raise when a line holds bytes that are no UTF-8, which were read as lone surrogates."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Malformed(reason) from None
 
 
 def guess_kind(path: Path | None, given: str | None) -> str:

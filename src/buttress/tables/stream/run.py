@@ -22,7 +22,7 @@ from buttress.tables.stream._labels import LabelStream
 from buttress.tables.stream._saving import held_checkpoint, saved_state
 from buttress.tables.stream.outputs import Lines
 from buttress.tables.stream.rows import LineReader, Row, RowParser
-from buttress.tables.table import Table, listed, objects
+from buttress.tables.table import Table, listed, objects, said_of_truths
 
 # Lines that are no rows, kept until they are written.
 _MOST_REJECTS = 10_000
@@ -230,7 +230,10 @@ class StreamRun:
     def _announced(self, label: int | str | None) -> None:
         known = self._codes or {str(each) for each in self.plan.classes or ()}
         if label is not None and known and str(label) not in known:
-            raise Malformed(f"the class {str(label)!r} was not announced: {listed(known)}")
+            raise Malformed(
+                f"the class {str(label)!r} was not announced: {listed(known)}"
+                f"{said_of_truths([str(label)], known)}"
+            )
 
     def _reject(self, stream: str, line: int, reason: str, text: str) -> None:
         self.rejected += 1
