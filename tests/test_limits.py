@@ -148,3 +148,13 @@ def test_a_search_with_its_defaults_has_steps_enough(name, scoring):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         getattr(buttress, name)(gammas="auto", **scores, **grid).fit(*rows)
+
+
+@pytest.mark.parametrize("approximation", [None, "nystroem"])
+def test_a_convex_machine_needs_one_outer_step(approximation):
+    few = {"approximation": approximation, "n_components": 10, "max_iter": 1, "s": -np.inf}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert buttress.RampClassifier(**few).fit(X, Y).n_iter_ == 1
+        del few["s"]
+        buttress.RampClassifierCV(ss=[-np.inf], Cs=[0.1, 1.0], **few).fit(X, Y)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -59,7 +62,7 @@ def test_every_set_loss_rises_and_falls_of_the_negative(loss):
     require_rising(loss)
     require_falling(OfNegative(loss))
     for refuse, given in ((require_falling, loss), (require_rising, OfNegative(loss))):
-        with pytest.raises(ValueError, match=r"^loss=.*Pass buttress\.losses\.OfNegative\(loss\)"):
+        with pytest.raises(ValueError, match=r"^loss=.*OfNegative\(loss\)"):
             refuse(given)
 
 
@@ -68,6 +71,34 @@ def test_the_leaky_family_falls(r):
     require_falling(LeakyHockeyStick(r))
     with pytest.raises(ValueError, match="must rise with z; this one falls"):
         require_rising(LeakyHockeyStick(r))
+
+
+def test_the_remedy_is_not_named_where_it_would_not_help():
+    with pytest.raises(ValueError, match=r"OfNegative\(loss\) is at most 1, .* need one above 2"):
+        UncertaintySetClassifier(loss=LeakyHockeyStick(2.0)).fit(X, Y)
+    # said of a loss that turns round one of a bounded slope, as of one that knows its bound
+    for options in ({}, {"approximation": "nystroem", "n_components": 10}):
+        with pytest.raises(ValueError, match=r"bounded by 1|at most 1"):
+            UncertaintySetClassifier(loss=OfNegative(LeakyHockeyStick(2.0)), **options).fit(X, Y)
+
+
+def test_a_loss_that_is_turned_round_has_a_conjugate_if_it_had_one():
+    reversed_ = ScalarLoss(
+        lambda z: max(0.0, 1.0 + z) ** 2,
+        lambda z: 2.0 * max(0.0, 1.0 + z),
+        lambda z: 2.0 if z > -1.0 else 0.0,
+        2.0,
+    )
+    turned = OfNegative(reversed_)
+    assert not hasattr(turned, "conjugate")
+    assert not hasattr(pickle.loads(pickle.dumps(OfNegative(Exponential()))), "scalars")
+    assert hasattr(copy.deepcopy(OfNegative(Logistic())), "conjugate")
+    model = LeakyHockeyStickClassifier(loss=turned, alpha=0.01, gamma=0.5).fit(X, Y)
+    usual = LeakyHockeyStickClassifier(loss=OfNegative(TruncatedQuadratic()), alpha=0.01, gamma=0.5)
+    expected = usual.fit(X, Y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="a set loss with value, derivative, curvature and conj"):
+        UncertaintySetClassifier(loss=OfNegative(turned)).fit(X, Y)
 
 
 def test_rounding_is_no_slope():

@@ -102,6 +102,12 @@ def test_number_of_radii_makes_a_grid():
     assert np.isfinite(flat.radii_).all()
 
 
+def test_a_radius_that_is_given_twice_is_one():
+    twice = UncertaintySetClassifierCV(radii=[2.0, 1.0, 2.0], cv=3).fit(*moons())
+    assert twice.radii_.tolist() == [1.0, 2.0]
+    assert len(twice.cv_results_["params"]) == 2
+
+
 def test_hinge_shaped_sets_share_one_solution_over_the_radii():
     X, y = moons(60)
     model = UncertaintySetClassifierCV([1.0, 10.0], loss="reduced_hull", nu=0.3, cv=3).fit(X, y)

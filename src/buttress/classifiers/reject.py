@@ -334,10 +334,10 @@ def held_out_rows(
 def may_refuse(model: Any) -> bool:
     """Whether a fitted classifier has a rule for giving no answer, and one that is asked for.
 
-    Pipelines and searches are asked for the classifier inside.
-    Learners of streams without `d`, `target_coverage` and `target_risk`, a `NoiseAwareClassifier`
-    without `d`, and whatever was fitted with ``d=0.5`` for two classes, have the interface of
-    refusing and answer every row. Of other classifiers no more is known than that they have it.
+    Pipelines and searches are asked for the classifier inside. Learners of streams without `d`,
+    `target_coverage` and `target_risk`, a `NoiseAwareClassifier` without `d`, and batch machines
+    that were fitted with ``d=0.5`` for two classes, have the interface of refusing and answer
+    every row. Of other classifiers no more is known than that they have it.
     """
     model = final_classifier(model)
     if isinstance(model, RejectMixin) and hasattr(model, "thresholds_"):

@@ -11,6 +11,7 @@ import numpy as np
 from buttress._arrays import Array
 from buttress.classifiers.base import of_problems
 from buttress.classifiers.row_strategies import ScaledFit, ScaledKernel, TrainingScores
+from buttress.losses import steepest_slope
 from buttress.losses.smoothed import SmoothedRamp
 from buttress.solvers.blockwise.certificate import duality_gaps
 from buttress.solvers.blockwise.columns import (
@@ -284,7 +285,7 @@ def check_smooth(loss: Any) -> None:
 
 def _check_slopes(fit: ScaledFit, loss: Any) -> None:
     """A loss whose slope is bounded is unbounded below when a class is too small."""
-    bound = float(getattr(loss, "slope_bound", math.inf))
+    bound = steepest_slope(loss)
     if math.isinf(bound):
         return
     weight = fit.summary.fold_weight

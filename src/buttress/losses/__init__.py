@@ -15,6 +15,7 @@ from buttress.losses._base import (
     require,
     require_falling,
     require_rising,
+    steepest_slope,
 )
 from buttress.losses.hinge import DoubleHinge, GeneralizedHinge, HardMargin, Hinge, NuHinge
 from buttress.losses.leaky import LeakyHockeyStick
@@ -53,4 +54,5 @@ __all__ = [
     "require",
     "require_falling",
     "require_rising",
+    "steepest_slope",
 ]

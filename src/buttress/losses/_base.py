@@ -15,9 +15,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from buttress._arrays import Array
+from buttress.losses.margin import OfNegative
 
 # Where losses are asked whether they rise or fall: on both sides of zero and one, near and far.
 _ASKED = (-30.0, -10.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 10.0, 30.0)
+# Where a bounded slope has reached its bound, and slopes that have none.
+_FAR_OUT, _NO_BOUND = 1e300, 1e100
+# The slope that a set loss must exceed for two classes, and more for unequal ones.
+_LEAST_SLOPE = 2.0
+_TURN = " Pass buttress.losses.OfNegative(loss), which turns one kind into the other."
 # Slopes of the wrong sign that are rounding, relative to the steepest one near zero.
 _ROUNDING = 1e-9
 
@@ -68,6 +74,26 @@ class UnboundedSlope:
 
     # The supremum of the derivative.
     slope_bound = math.inf
+
+
+def steepest_slope(loss: Any) -> float:
+    """The supremum of a set loss's derivative: as it says, or far out.
+
+    Examples
+    --------
+    >>> from buttress.losses import LeakyHockeyStick, Logistic, OfNegative, TruncatedQuadratic
+    >>> steepest_slope(Logistic(slope=3.0)), steepest_slope(OfNegative(LeakyHockeyStick()))
+    (3.0, 1.0)
+    >>> steepest_slope(TruncatedQuadratic())
+    inf
+    """
+    if hasattr(loss, "slope_bound"):
+        return float(loss.slope_bound)
+    if not hasattr(loss, "derivative"):
+        return math.inf
+    with np.errstate(all="ignore"):
+        slope = float(np.asarray(loss.derivative(np.array([_FAR_OUT])))[0])
+    return math.inf if math.isnan(slope) or slope > _NO_BOUND else slope
 
 
 def require(loss: Any, needed: type, solver: str) -> None:
@@ -127,6 +153,13 @@ def require_rising(loss: Any) -> None:
     ValueError: loss=LeakyHockeyStick(r=inf) is not accepted: losses here are functions of ...
     """
     wrong = _what_is_wrong(loss, 1.0, "falls")
+    if wrong is not None and wrong.endswith(_TURN):
+        bound = steepest_slope(OfNegative(loss))
+        if bound <= _LEAST_SLOPE:
+            wrong = (
+                f"falls, and the slope of OfNegative(loss) is at most {bound:g}, where two classes "
+                f"need one above {_LEAST_SLOPE:g}."
+            )
     if wrong is not None:
         raise ValueError(
             f"loss={loss!r} is not accepted: losses here are functions of z = rho - y f(x) and "
@@ -146,9 +179,7 @@ def _what_is_wrong(loss: Any, sign: float, otherwise: str) -> str | None:
         return f"is flat from {asked[0]:g} to {asked[-1]:g}." if flat else None
     if (slopes > 0.0).any():
         return f"{otherwise} at {against[0]:g}."
-    return (
-        f"{otherwise}. Pass buttress.losses.OfNegative(loss), which turns one kind into the other."
-    )
+    return f"{otherwise}.{_TURN}"
 
 
 _PROPERTIES = frozenset({"curvature_bound"})

@@ -185,14 +185,69 @@ def _code(owner: Any) -> CodeType | None:
         *(getattr(type(owner), method, None) for method in ("derivative", "__call__")),
     ):
         code = getattr(one, "__code__", None)
-        if isinstance(code, CodeType) and not one.__module__.startswith("buttress."):
+        if isinstance(code, CodeType) and not (one.__module__ or "").startswith("buttress."):
             return code
     return None
 
 
+class _Same:
+    """A value in a key: that very object, or an equal number or text."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        first, second = self.value, getattr(other, "value", None)
+        plain = type(first) is type(second) and isinstance(first, (bool, int, float, str))
+        return first is second or (plain and bool(first == second))
+
+
+def references(function: Any) -> tuple[Any, ...]:
+    """What a plain function means by its names, helpers included: a key for what is compiled.
+
+    A helper that is written again, or a constant of another value, makes another key.
+
+    Examples
+    --------
+    >>> def value(u): return scale * u
+    >>> scale = 1.0
+    >>> before = references(value)
+    >>> scale = 2.0
+    >>> before == references(value)
+    False
+    """
+    told: list[Any] = []
+    seen: set[int] = set()
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, FunctionType) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        named = [(name, one.__globals__[name]) for name in _names(one.__code__, one.__globals__)]
+        cells = zip(one.__code__.co_freevars, one.__closure__ or (), strict=True)
+        for name, value in (*named, *((name, _contents(cell)) for name, cell in cells)):
+            told.append((name, _Same(value)))
+            waiting.append(value)
+        told.extend(_Same(value) for value in one.__defaults__ or ())
+    return tuple(told)
+
+
+def _names(code: CodeType, known: Mapping[str, Any]) -> list[str]:
+    """The known names in a code, and in the functions within it."""
+    names = {name: None for name in code.co_names if name in known}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            names.update(dict.fromkeys(_names(inner, known)))
+    return list(names)
+
+
 @cache
-def numbered(kind: Any) -> Any:
-    """A named tuple's type under a name that no other has.
+def numbered(kind: Any, meant: Any = ()) -> Any:
+    """A named tuple's type under a name that no other has, nor the same with `references` changed.
 
     Numba tells named tuples apart by their names: two losses of one name would share code.
     """
@@ -207,15 +262,18 @@ def numbered(kind: Any) -> Any:
 def compiled_function(function: Any) -> tuple[Any, str | None]:
     """A function compiled for one float64; None, and why, where it cannot be."""
     if isinstance(function, FunctionType) or is_jitted(function):
-        return _compiled_function(function)
+        return _compiled_function(function, references(function))
     kind = type(function)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return None, f"Numba compiles functions made by def or lambda, not {name}"
 
 
 @cache
-def _compiled_function(function: Any) -> tuple[Any, str | None]:
+def _compiled_function(function: Any, meant: Any) -> tuple[Any, str | None]:
     if isinstance(function, FunctionType):
-        function = njit(error_model="numpy")(with_helpers(function))
+        by_all = njit(error_model="numpy")(with_helpers(function))
+        # solvers give one number: others are defaults
+        several = function.__code__.co_argcount > 1
+        function = njit(error_model="numpy")(lambda u: by_all(u)) if several else by_all
     why = why_not(function, (types.float64,), 1)
     return (function, None) if why is None else (None, why)

@@ -94,6 +94,9 @@ class OfNegative:
         """Its second derivative."""
         return np.asarray(self.loss.curvature(-np.asarray(u)))
 
-    def conjugate(self, s: Array) -> Array:
-        """``sup_u s u - value(u)``."""
-        return np.asarray(self.loss.conjugate(-np.asarray(s)))
+    def __getattr__(self, name: str) -> Any:
+        # With a conjugate, ``sup_u s u - value(u)``, where the loss within has one.
+        inner: Any = self.__dict__.get("loss")
+        if name == "conjugate" and hasattr(inner, "conjugate"):
+            return lambda s: np.asarray(inner.conjugate(-np.asarray(s)))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +86,8 @@ class ScalarLoss:
         # A loss without conjugate has no such method; solvers ask for it by name.
         if name == "conjugate" and self.conjugate_at is not None:
             return lambda s: self._everywhere("conjugate_at", s)
+        if hasattr(type(self), name):  # there is one, but reading it failed: with its own error
+            return object.__getattribute__(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,14 +98,14 @@ class ScalarLoss:
         """Exponent of the scaling tail, zero where there is none."""
         return self.tail
 
-    @cached_property
+    @property
     def scalars(self) -> Any:
         """The functions as compiled loops read them; None where they cannot be compiled."""
         return _scalars(*(self._compiled[name] for name in _FUNCTIONS[:3]))
 
-    @cached_property
+    @property
     def _compiled(self) -> dict[str, Any]:
-        """The functions compiled, None for those that cannot be, which is said once."""
+        """The functions compiled as they are now, None for those that cannot be (said once)."""
         given = {name: getattr(self, name) for name in _FUNCTIONS}
         tried = {
             name: compiled_function(function)

@@ -56,7 +56,8 @@ class LeakyHockeyStickClassifierCV(SearchMixin, BaseLeakyClassifier):
         For the refit; the path itself is solved to the accuracy at which the scores no longer
         change.
     max_iter : int, default=1000
-        As in `LeakyHockeyStickClassifier`.
+        As in `LeakyHockeyStickClassifier`. With an `approximation`, on the passes over the rows in
+        every stage of the path: some penalties at a time, several stages each.
     approximation, n_components, landmarks, memory_limit
         As in `LeakyHockeyStickClassifier`. An integer `cv` then means folds drawn by row number
         and `random_state`, and all folds and penalties ride in the same passes over the rows.

@@ -190,7 +190,7 @@ duality_gaps_, n_iter_, solver_, approximation_, n_features_in_, feature_names_i
             grid = np.geomspace(_SMALLEST_SCORE, _LARGEST_SCORE, count) / spread()
             return np.asarray(grid)
         try:
-            return np.sort(check_values("radii", self.radii, "(0, inf)"))
+            return np.unique(check_values("radii", self.radii, "(0, inf)"))
         except ValueError:
             raise ValueError(
                 f"radii={self.radii!r} is not accepted: expected a number of radii or positive "

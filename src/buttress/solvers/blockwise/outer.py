@@ -123,6 +123,8 @@ def _ramp_batch(
         begin = None if step == 0 and start is None else theta[:, live]
         solution = solver.solve(tolerance[live], max_passes, start=begin, linear=linear[:, live])
         concave_value, tangent = concave(solution.theta, live)
+        # The next step would be this one again, as where there is no concave part.
+        same = (tangent == linear[:, live]).all(axis=0)
         # The convex step's value holds the tangent; the true concave part replaces it.
         flat = (linear[:, live] * solution.theta).sum(axis=0)
         reached = solution.objective - flat + concave_value
@@ -137,7 +139,7 @@ def _ramp_batch(
         gap[live], good[live] = solution.gap, solution.converged
         n_outer[live] += 1
         path.append(value.copy())
-        done[live] = fall <= tol * (1.0 + np.abs(value[live]))
+        done[live] = same | (fall <= tol * (1.0 + np.abs(value[live])))
         live = everything[~done]
         if len(live) == 0:
             break

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from buttress._arrays import Array
-from buttress.losses.hinge import NuHinge
+from buttress.losses import NuHinge, steepest_slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def check_feasible(loss: Any, y: Array, sample_weight: Array | None = None) -> N
     The mean of ``l'`` over a class of weight ``m_o`` must be ``m / m_o``, so a loss of bounded
     slope needs one above ``m / min(m_+, m_-)``.
     """
-    bound = float(getattr(loss, "slope_bound", np.inf))
+    bound = steepest_slope(loss)
     if np.isinf(bound):
         return
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

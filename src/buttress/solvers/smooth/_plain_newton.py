@@ -237,17 +237,17 @@ def solve_penalty(
 ) -> tuple[PlainPoint, float, int]:
     """Solve one problem at one penalty from `point`: the solution, its residual, and the steps.
 
-    The residual is the largest error of a row's slope against its coefficient. No step is rough
-    from a point that is `near` the solution.
+    The residual is the largest error of a row's slope against its coefficient, infinite where the
+    last step was too rough to tell. No step is rough from a point that is `near` the solution.
     """
-    omega, error = rows.omega, 0.0 if near else np.inf
+    omega, error, residual, exact = rows.omega, np.inf, np.inf, near
     t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
     for steps in range(1, max_iter + 1):
         if fit_intercept and not kappa.any() and abs((omega * rows.y) @ t) > 1e-13:
             # No curvature to tell how far the intercept must go.
             point = balanced(rows, loss, point)
             t, kappa = -np.asarray(loss.derivative(point.u)), np.asarray(loss.curvature(point.u))
-        rough = error > _ROUGH
+        rough = error > _ROUGH and not exact
         trial = rows.step(point, t, kappa, lam, fit_intercept, rough)
         new_t, du = -np.asarray(loss.derivative(trial.u)), trial.u - point.u
         change = float(np.max(np.abs(new_t - t)))
@@ -257,15 +257,20 @@ def solve_penalty(
             slopes = pull - (omega * t) @ du, pull + growth - (omega * new_t) @ du
             share = _safe_share(rows, loss, point, du, slopes, pull, growth)
             if share == 0.0 and change > UNGUARDED_CHANGE:
-                return point, np.inf, steps
+                if not rough:
+                    return point, np.inf, steps
+                # Too rough to fall: the same step once more, and from here on exactly.
+                error, residual, exact = np.inf, np.inf, True
+                continue
             if 0.0 < share < 1.0:
                 trial, error = point.towards(trial, share), np.inf
                 new_t = -np.asarray(loss.derivative(trial.u))
         point, t = trial, new_t
-        if error <= tol and (not rough or tol >= _ROUGH):
+        residual = np.inf if rough and tol < _ROUGH else error
+        if residual <= tol:
             break
         kappa = np.asarray(loss.curvature(point.u))
-    return point, error, steps
+    return point, residual, steps
 
 
 def _safe_share(

@@ -15,7 +15,14 @@ from numba.extending import overload
 
 from buttress._arrays import Array
 from buttress._compile import FAST, WITHIN, compiled, inner
-from buttress.losses.compiling import numbered, reason, say_interpreted, why_not, with_helpers
+from buttress.losses.compiling import (
+    numbered,
+    reason,
+    references,
+    say_interpreted,
+    why_not,
+    with_helpers,
+)
 
 # Bisections until an intercept is as precise as its numbers, and doublings to bracket it.
 _BISECTIONS = 200
@@ -55,9 +62,11 @@ def loss_scalars(loss: Any) -> Any:
     kind: Any = type(scalars)
     why = "Numba reads named tuples (typing.NamedTuple)"
     if isinstance(scalars, tuple) and hasattr(scalars, "_fields"):
-        scalars = tuple.__new__(numbered(kind), scalars)
+        methods = (getattr(kind, name, None) for name in ("value", "slopes", "add_values"))
+        alone = numbered(kind, tuple(map(references, methods)))
+        scalars = tuple.__new__(alone, scalars)
         try:
-            fails = _what_fails(numbered(kind), typeof(scalars))
+            fails = _what_fails(alone, typeof(scalars))
         except ValueError as error:  # a parameter of a type that Numba does not know
             fails = reason(error)
         if fails is None:
