@@ -53,7 +53,7 @@ BAD = [
     ("fit {dir}/good.csv --target label", 2, "no column 'label'"),
     (FIT + " --ignore nothing", 2, "no column 'nothing'"),
     (FIT + " --ignore y", 2, "that is the target"),
-    (FIT + " --categorical nothing", 1, "no column 'nothing'"),
+    (FIT + " --categorical nothing", 2, "no column 'nothing'"),
     ("fit {dir}/only.csv --target y", 2, "only column"),
     ("fit {dir}/one_class.csv --target y", 2, "one value only"),
     ("fit {dir}/regression.csv --target y", 2, "60 different values"),

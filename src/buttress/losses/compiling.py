@@ -199,8 +199,8 @@ class _Same:
     def __hash__(self) -> int:
         return hash(type(self.value))
 
-    def __eq__(self, other: object) -> bool:
-        first, second = self.value, getattr(other, "value", None)
+    def __eq__(self, key: object) -> bool:
+        first, second = self.value, getattr(key, "value", None)
         plain = type(first) is type(second) and isinstance(first, (bool, int, float, str))
         return first is second or (plain and bool(first == second))
 
