@@ -244,9 +244,15 @@ def _by_interior_point(
     b, w, n_iter = interior_point(problem)
     steps = solution.n_iter + n_iter
     if problem.K.features is not None:
-        candidate = _certified(problem, BoxPoint(b, solution.c, solution.g), tol, steps, w)
+        point = BoxPoint(b, solution.c, solution.g)
+        expansion = _certified(problem, point, tol, steps)
+        if expansion.violation <= 2.0 * tol:
+            return expansion  # the vector may be far from it with a gap that rounding hides
+        candidate = _certified(problem, point, tol, steps, w)
         # Two gaps of rounding's size say nothing; whether the conditions hold does.
-        return min(candidate, solution, key=lambda each: (not each.converged, each.gap))
+        solution = min(candidate, solution, key=lambda each: (not each.converged, each.gap))
+        if solution.converged:
+            return solution
     state = problem.starting_state(problem.sign * b, None)
     more = _POLISH * work_before_interior(problem)
     steps += descent.run(state, tol, max_iter - steps, more)
