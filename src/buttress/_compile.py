@@ -24,6 +24,7 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding
 import numba
 from numba.core import config, event
+from numba.core.registry import CPUDispatcher
 
 from buttress._compilation import watches
 from buttress._compiler import Inner, Outer
@@ -87,9 +88,23 @@ def inner(*, allocates: bool = False, **options: Any) -> Callable[[Function], Fu
     Its code becomes part of theirs: nothing is kept on disk for it, no door from Python is made,
     which takes as long as many a loop, and it is optimised and made machine code with its caller
     only. Numba would do both for every function alone as well, with all that it calls in turn:
-    nearly half of the time to compile a solver.
+    nearly half of the time to compile a solver. Python runs the function as it is written.
     """
-    return compiled(**(WITHIN | {"_nrt": allocates} | options))
+    compile_it = compiled(**(WITHIN | {"_nrt": allocates} | options))
+
+    def compile_within(function: Function) -> Function:
+        dispatcher: Any = compile_it(function)
+        dispatcher.__class__ = _Within
+        return cast("Function", dispatcher)
+
+    return compile_within
+
+
+class _Within(CPUDispatcher):
+    """What has no door from Python, which would end the process at a call."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
 
 
 def _tell_once(cache: str | None) -> None:

@@ -101,3 +101,11 @@ def test_protocols_recognise_it_and_say_what_another_object_lacks():
     require(loss, SmoothLoss, "solver 'newton'")
     with pytest.raises(TypeError, match=r"solver 'newton' needs .*curvature_bound.*object has no"):
         require(object(), SmoothLoss, "solver 'newton'")
+
+
+@pytest.mark.parametrize("r", [1.5, 2.0, np.inf])
+def test_scalars_may_be_asked_from_python(r):
+    loss, u = LeakyHockeyStick(r), np.linspace(-2, 4, 13)
+    assert [loss.scalars.value(each) for each in u] == pytest.approx(loss.value(u).tolist())
+    slopes = np.array([loss.scalars.slopes(each) for each in u])
+    np.testing.assert_allclose(slopes, np.column_stack([-loss.derivative(u), loss.curvature(u)]))

@@ -84,6 +84,21 @@ def test_bad_input_is_named(X, y, q, message):
         margin_directions(X, y, q)
 
 
+@pytest.mark.parametrize("q", [1.2, 3.0, 6.0, 12.0])
+def test_the_smallest_margin_is_the_largest_possible_for_every_norm(q):
+    cvxpy = pytest.importorskip("cvxpy")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, direction = rng.normal(size=(11, 2)), rng.normal(size=2)
+        y = np.where(X @ direction > 0, 1, -1)
+        v, least = cvxpy.Variable(2), cvxpy.Variable()
+        conditions = [cvxpy.multiply(y, X @ v) >= least, cvxpy.pnorm(v, q) <= 1]
+        task = cvxpy.Problem(cvxpy.Maximize(least), conditions)
+        task.solve(solver=cvxpy.CLARABEL)
+        found = margin_directions(X, y, q)
+        assert found.smallest_margins.min() == pytest.approx(task.value, rel=1e-6)
+
+
 def test_an_intercept_by_a_column_of_ones():
     X = np.array([[1.0], [2.0], [5.0]])
     y = np.array([-1, -1, 1])

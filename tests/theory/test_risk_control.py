@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq
@@ -61,12 +61,18 @@ def test_the_bound_solves_the_binomial_equation(n, level, data):
         assert bound == pytest.approx(root, abs=1e-9)
 
 
-@pytest.mark.parametrize(("target", "error"), [(0.05, 0.0), (0.05, 0.03), (0.1, 0.02), (0.3, 0.25)])
-def test_rows_needed_is_where_the_bound_first_stays_below(target, error):
-    n = rows_needed(target, error, 0.1)
-    assert binomial_upper(int(np.ceil(error * n - 1e-9)), n, 0.1) <= target
-    fewer = n - 1
-    assert binomial_upper(int(np.ceil(error * fewer - 1e-9)), fewer, 0.1) > target
+@given(target=st.floats(0.02, 0.4), ratio=st.floats(0.0, 0.85), level=st.floats(0.01, 0.3))
+@example(target=0.05, ratio=0.6, level=0.1)
+@example(target=0.26204544, ratio=0.05655710 / 0.26204544, level=0.05)
+def test_rows_needed_is_the_smallest_number_that_passes(target, ratio, level):
+    error = ratio * target
+
+    def passes(n):
+        return binomial_upper(int(np.ceil(error * n - 1e-9)), n, level) <= target
+
+    n = rows_needed(target, error, level)
+    assert passes(n)
+    assert not any(passes(fewer) for fewer in range(max(1, n - 300), n))
 
 
 def test_rows_needed_knows_the_hopeless():

@@ -209,3 +209,16 @@ def test_stored_support_functions(oracle):
             value, point = shape.support(direction)
             assert value == pytest.approx(arrays[f"{name}_support"][k], abs=1e-8)
             np.testing.assert_allclose(point, arrays[f"{name}_points"][k], atol=1e-6)
+
+
+@pytest.mark.parametrize("h", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("points", [[[0.0], [1.0], [3.0]], [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]])
+def test_nothing_outside_of_the_hull_is_in_a_set_whose_loss_is_straight_somewhere(points, h):
+    points, loss = np.array(points), EllipsoidError(h=h)
+    for n_samples in (len(points), 2 * len(points)):
+        whole = UncertaintySet(points, loss, 1e9, n_samples=n_samples)
+        least, most = whole.minimum_level(), whole.full_hull_level()
+        shape = UncertaintySet(points, loss, 0.5 * (least + most), n_samples=n_samples)
+        assert shape.contains(shape.center)
+        for far in (3.1, 10.0, 100.0, 1e6):
+            assert not shape.contains(np.full(points.shape[1], far))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
+from scipy import special, stats
 
 # `rows_needed` looks no further.
 MOST_ROWS = 100_000_000
+# Numbers of errors below the first that bisection finds, where the test may be passed too.
+_TEETH = 50
 
 
 def binomial_upper(errors: int, n: int, level: float) -> float:
@@ -57,21 +59,40 @@ def rows_needed(target: float, error: float, level: float) -> int | None:
     Examples
     --------
     >>> rows_needed(0.05, 0.0, 0.1), rows_needed(0.05, 0.03, 0.1), rows_needed(0.05, 0.06, 0.1)
-    (45, 282, None)
+    (45, 258, None)
     """
     if error >= target:
         return None
 
-    def passes(n: int) -> bool:
-        return binomial_upper(math.ceil(error * n - 1e-9), n, level) <= target
+    def passes(errors: int) -> bool:
+        n = _rows_for(errors, target, level)
+        return n <= MOST_ROWS and math.ceil(error * n - 1e-9) <= errors
 
-    high = 1
+    # A larger sample has more whole errors: the test is passed and failed in turns, tooth by
+    # tooth of ``ceil(error n)``, before it is passed for good.
+    low, high = -1, 0
     while not passes(high):
-        high *= 2
+        low, high = high, 2 * high + 1
         if high > MOST_ROWS:
             return None
-    low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if passes(middle) else (middle, high)
+    earlier = [errors for errors in range(max(0, high - _TEETH), high) if passes(errors)]
+    return _rows_for(earlier[0] if earlier else high, target, level)
+
+
+def _rows_for(errors: int, target: float, level: float) -> int:
+    """The fewest rows of which so many errors keep the bound at the target."""
+
+    def keeps(n: int) -> bool:
+        # the bound is at most p where so few errors have no more than this probability under p
+        return bool(special.bdtr(errors, n, target) <= level)
+
+    low, high = errors, 2 * errors + 1
+    while not keeps(high) and high <= MOST_ROWS:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
     return high

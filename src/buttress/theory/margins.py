@@ -119,6 +119,9 @@ def margin_directions(X: Any, y: Any, q: float = 2) -> MarginDirections:
     )
 
 
+# Of the search for the smallest margin.
+_MOST_RUNS = 50
+
 _NOT_SEPARABLE = (
     "No hyperplane through the origin separates the two classes, so no direction has all "
     "margins positive. Add a column of ones to X for an intercept."
@@ -185,14 +188,25 @@ def _maximise_smallest(A: Array, start: Array, q: float) -> Array:
         weights, _ = optimize.nnls(stacked, target, maxiter=50 * len(A))
         w = A.T @ weights
         return np.asarray(w / linalg.norm(w))
-    # min ||w||_q^q with all margins at least one
-    result = optimize.minimize(
-        lambda w: (np.sum(np.abs(w) ** q), q * np.sign(w) * np.abs(w) ** (q - 1.0)),
-        start / (A @ start).min(),
-        jac=True,
-        method="SLSQP",
-        constraints={"type": "ineq", "fun": lambda w: A @ w - 1.0, "jac": lambda w: A},
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    w = result.x
-    return np.asarray(w / np.sum(np.abs(w) ** q) ** (1.0 / q))
+    # min ||w||_q^q with all margins at least one, begun again while a run still gains: powers of
+    # small weights are too flat for the end of one run.
+    best, size = start / (A @ start).min(), np.inf
+    for _ in range(_MOST_RUNS):
+        unit = linalg.norm(best, q)
+        result = optimize.minimize(
+            lambda w, unit=unit: (
+                np.sum(np.abs(w / unit) ** q),
+                q / unit * np.sign(w) * np.abs(w / unit) ** (q - 1.0),
+            ),
+            best,
+            jac=True,
+            method="SLSQP",
+            constraints={"type": "ineq", "fun": lambda w: A @ w - 1.0, "jac": lambda w: A},
+            options={"ftol": 1e-15, "maxiter": 1000},
+        )
+        least = (A @ result.x).min()
+        scaled = result.x / least if least > 0.0 else best
+        if not linalg.norm(scaled, q) < (1.0 - 1e-13) * size:
+            break
+        best, size = scaled, linalg.norm(scaled, q)
+    return np.asarray(best / size)

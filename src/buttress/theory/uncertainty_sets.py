@@ -12,6 +12,9 @@ from buttress._arrays import Array
 from buttress.losses import ConjugateLoss, HardMargin, NuHinge, require
 from buttress.solvers.sets.thresholds import class_threshold
 
+# Of the search for the least level that reaches a point.
+_MOST_STEPS, _LARGEST_RIDGE = 500, 1e20
+
 
 class UncertaintySet:
     """The set ``U[c]`` of one class.
@@ -222,28 +225,39 @@ class UncertaintySet:
 def _least_level(
     loss: Any, rows: Array, w: Array, total: float, target: Array, bound: float
 ) -> float:
-    """Maximise ``q . target - (1/m) sum_i w_i l(rows_i . q)``; stop above `bound`."""
+    """Maximise ``q . target - (1/m) sum_i w_i l(rows_i . q)``; stop above `bound`.
+
+    Newton's method with a ridge that grows until a step ascends: losses that are straight
+    somewhere leave the Hessian without rank.
+    """
     q = np.zeros(rows.shape[1])
     q[-1] = class_threshold(loss, np.zeros(len(w)), w, total, 0.0)
-    value = float(q @ target) - float(w @ loss.value(rows @ q)) / total
-    for _ in range(200):
+
+    def level(q: Array) -> float:
+        with np.errstate(over="ignore"):
+            return float(q @ target) - float(w @ loss.value(rows @ q)) / total
+
+    value, ridge = level(q), 0.0
+    for _ in range(_MOST_STEPS):
         t = rows @ q
         gradient = target - rows.T @ (w * loss.derivative(t)) / total
         if value > bound or np.abs(gradient).max() <= 1e-13:
             break
         hessian = (rows * (w * loss.curvature(t))[:, None]).T @ rows / total
-        hessian[np.diag_indices_from(hessian)] += 1e-12 * max(float(np.trace(hessian)), 1e-12)
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        slope, length = float(gradient @ step), 1.0
-        while length > 1e-10:
-            trial = q + length * step
-            new = float(trial @ target) - float(w @ loss.value(rows @ trial)) / total
-            if new >= value + 1e-4 * length * slope:
+        least = 1e-12 * max(float(np.trace(hessian)), 1e-12)
+        ridge = max(0.1 * ridge, least)
+        while True:
+            step = np.linalg.solve(hessian + ridge * np.eye(len(q)), gradient)
+            trial = q + step
+            new = level(trial)
+            if new >= value + 0.1 * float(gradient @ step):
                 break
-            length *= 0.5
-        if new - value <= 1e-15 * max(1.0, abs(value)):
+            ridge *= 10.0
+            if ridge > _LARGEST_RIDGE:
+                return value
+        gained, q, value = new - value, trial, new
+        if gained <= 1e-15 * max(1.0, abs(value)) and ridge <= least:
             break
-        q, value = trial, new
     return value
 
 

@@ -152,7 +152,10 @@ def failure(family, seed, dtype, accepted, recorded):
         for (margin, _, weight, _), u, c in zip(terms, t, clipped, strict=True)
     )
     above = ours - convex_step(F, y, terms, list(clipped), given.fit_intercept, band)
-    if above > accepted * (1 + abs(stated)):
+    allowed = accepted * (1 + abs(stated))
+    if dtype == "float32":  # scores are promised to 1e-4, and what that leaves in every term
+        allowed = max(allowed, 2e-4 * sum(float(weight.sum()) for _, _, weight, _ in terms))
+    if above > allowed:
         return f"seed {seed}: {above:g} above the optimum, objective {stated:g}"
     return None
 

@@ -180,6 +180,34 @@ def test_hinge_in_a_ball_equals_the_conic_solution():
     np.testing.assert_allclose(solution.g, root @ w.value, atol=1e-4)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("s", [-np.inf, -1.0])
+def test_a_norm_that_rests_while_the_penalty_grows_goes_on_to_the_radius(s, bias):
+    # The outer rows hold w at 1 for penalties from 1 to 25, then the inner ones pull it to 5.
+    x, y = np.array([1.0, 0.02, -1.0, -0.02]), np.array([1.0, 1.0, -1.0, -1.0])
+    solution = solve_ramp_in_ball(np.outer(x, x), y, RampTerms(s=s, fit_intercept=bias), radius=5.0)
+    np.testing.assert_allclose(solution.g, 5.0 * x, atol=1e-9)
+    assert solution.objective == pytest.approx(0.45, abs=1e-9)
+    assert solution.ball_active
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_penalty_finds_a_better_hinge_in_the_ball(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 4))
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
+    terms = RampTerms(s=-np.inf)
+    for radius in (1.0, 3.0, 10.0, 30.0):
+        found = solve_ramp_in_ball(X @ X.T, y, terms, radius=radius)
+        least = found.objective - found.gap - 1e-9
+        for C in np.geomspace(0.01, 1e4, 13):
+            other = solve_ramp(X @ X.T, y, terms, C=C)
+            if other.c @ X @ X.T @ other.c <= radius**2:
+                assert np.maximum(1.0 - y * (other.g + other.b), 0.0).mean() >= least
+        if not found.ball_active:
+            assert found.gap <= 2e-7 * (1.0 + found.objective)
+
+
 def test_ball_beyond_reach_is_reported():
     K, y = make(20, flips=0, gamma=4.0)
     solution = solve_ramp_in_ball(K, y, RampTerms(s=-np.inf), radius=1e4)

@@ -17,9 +17,11 @@ from buttress.solvers.hinge.kernel_rows import KernelMatrix, KernelSource, as_ke
 
 # Whoever asks for no more than this is promised residuals of that size, and the gap they leave.
 _LOOSE = 1e-6
-# The norm grows with C up to that of the least loss possible; beyond this growth of C, or when
-# it no longer moves, the ball is out of reach.
+# The norm grows with C up to that of the least loss possible; the ball is out of reach where the
+# mean loss cannot fall by more than this, relative to one and itself, or beyond this growth of C.
+_AS_GOOD = 5e-8
 _LARGEST_GROWTH = 1e10
+# Growth of the norm, and fall of the loss, that are none.
 _SATURATED = 1e-9
 
 
@@ -46,8 +48,8 @@ class RampSolution(HingeSolution):
         The objective after every outer step; never increases.
     n_outer : int
         Outer steps.
-    in_ball : bool
-        Whether the objective is that of the ball's form.
+    left : float or None
+        In the ball's form: how far the mean loss may fall within the ball when ``f_C`` is exact.
     """
 
     b_interval: Array
@@ -57,17 +59,17 @@ class RampSolution(HingeSolution):
     ball_active: bool
     objective_path: Array
     n_outer: int
-    in_ball: bool
+    left: float | None
 
     def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
         """Objective, gap and violation of a model with these row values, bias and norm."""
         worth = super().worth(g, b, squared_norm)
-        if not self.in_ball:
+        if self.left is None:
             return worth
         terms = self.certificate.terms
         total = float(terms.weight.sum())
         loss = terms.loss(g, np.array([b])[: terms.n_groups])
-        return worth._replace(objective=loss / total, gap=worth.gap / total)
+        return worth._replace(objective=loss / total, gap=worth.gap / total + self.left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +196,7 @@ def solve_ramp_in_ball(
         )
     else:
         stationary = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, stationary, stationary.point.C, in_ball=True)
+    return _solution(problem, stationary, stationary.point.C, stationary.point.left)
 
 
 def _thresholds(b: float, fit_intercept: bool) -> Array:
@@ -202,13 +204,13 @@ def _thresholds(b: float, fit_intercept: bool) -> Array:
 
 
 def _solution(
-    problem: HingeProblem, stationary: DCSolution[Any], C: float, *, in_ball: bool = False
+    problem: HingeProblem, stationary: DCSolution[Any], C: float, left: float | None = None
 ) -> RampSolution:
     point: HingePoint = stationary.point
     step = point.step
     assert step is not None
     terms = problem.terms
-    if in_ball:
+    if left is not None:
         terms = replace(terms, weight=C * terms.weight)
     has_intercept = len(point.threshold) > 0
     return RampSolution(
@@ -219,7 +221,7 @@ def _solution(
         a=step.a,
         clipped=problem.pattern(point),
         C=C,
-        ball_active=in_ball and stationary.point.ball_active,
+        ball_active=left is not None and stationary.point.ball_active,
         objective=stationary.objective,
         objective_path=stationary.objective_path,
         gap=stationary.gap,
@@ -229,7 +231,7 @@ def _solution(
         converged=stationary.converged,
         w=step.w,
         certificate=certificate_of(terms, stationary.pattern, step),
-        in_ball=in_ball,
+        left=left,
     )
 
 
@@ -254,6 +256,8 @@ class _RampProblem(HingeProblem):
 class _BallPoint(HingePoint):
     C: float = 1.0
     ball_active: bool = False
+    # How far the mean loss of the convex step may fall within the ball when f_C is exact.
+    left: float = 0.0
 
 
 class _BallProblem(_RampProblem):
@@ -267,10 +271,10 @@ class _BallProblem(_RampProblem):
         return self.terms.loss(point.g, point.threshold) / float(self.terms.weight.sum())
 
     def gap(self, pattern: BoolArray, point: HingePoint) -> float:
-        """That of the penalised form with the point's C, as a mean like the objective."""
+        """How far the mean loss may be above the least in the ball."""
         assert isinstance(point, _BallPoint)
         penalised = HingeProblem(self.K, replace(self.terms, weight=point.C * self.terms.weight))
-        return penalised.gap(pattern, point) / float(penalised.terms.weight.sum())
+        return penalised.gap(pattern, point) / float(penalised.terms.weight.sum()) + point.left
 
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> _BallPoint:
         penalty = warm.C if isinstance(warm, _BallPoint) and warm.step is not None else None
@@ -322,20 +326,58 @@ class _RadiusSearch:
                     return self._point(active=True)
                 high, low = low, 0.25 * low
         else:
+            before = 0.0
             while self.beyond(high) < 0:
-                low, high = high, 4.0 * high
-                before = self.beyond(low) + self.problem.radius
                 norm = self.beyond(high) + self.problem.radius
-                still = 0.0 < norm <= (1.0 + _SATURATED) * before
-                if self.beyond(high) < 0 and (still or high > C * _LARGEST_GROWTH):
-                    return self._point(active=False)
+                if (best := self._best_in_ball(norm, before)) is not None:
+                    return best
+                if high > C * _LARGEST_GROWTH:
+                    return self._point(active=False, left=self._left(norm))
+                low, high, before = high, 4.0 * high, norm
         C = float(brentq(self.beyond, low, high, xtol=1e-300, rtol=1e-13))
         self.norm(C)
         return self._point(active=True)
 
-    def _point(self, active: bool) -> _BallPoint:
+    def _best_in_ball(self, norm: float, before: float) -> _BallPoint | None:
+        """The last point where no other in the ball is better, though the norm is below the radius.
+
+        A norm that no longer grows may grow again with a larger C: the one is asked at which the
+        dual point leaves no room for that.
+        """
+        point = self._point(active=False, left=self._left(norm))
+        mean = self._mean_loss(point)
+        enough = _AS_GOOD * (1.0 + abs(mean))
+        if point.left <= enough:
+            at_radius = norm >= (1.0 - _SATURATED) * self.problem.radius
+            return replace(point, ball_active=at_radius)
+        if norm > (1.0 + _SATURATED) * before:
+            return None
+        far = point.C * point.left / enough
+        if self.beyond(far) >= 0:
+            return None
+        left = self._left(self.beyond(far) + self.problem.radius)
+        assert self.last is not None
+        fall = max(mean - self._mean_loss(self.last), 0.0)
+        settled = left <= 2.0 * enough and fall <= _SATURATED * (1.0 + abs(mean))
+        return replace(point, left=left + fall) if settled else None
+
+    def _left(self, norm: float) -> float:
+        """How far the mean loss may fall from that of the last ``f_C`` within the ball.
+
+        The dual point of ``1/2 ||f||^2 + C loss`` says so: ``C loss(f) >= C loss(f_C) +
+        ||f_C||^2 - <f, f_C>`` for every f.
+        """
+        total = float(self.problem.terms.weight.sum())
+        return norm * max(self.problem.radius - norm, 0.0) / (self.last_C * total)
+
+    def _mean_loss(self, point: HingePoint) -> float:
+        """That of the convex step."""
+        value = self.problem.step_value(self.pattern, point) - 0.5 * point.squared_norm
+        return value / float(self.problem.terms.weight.sum())
+
+    def _point(self, active: bool, left: float = 0.0) -> _BallPoint:
         last = self.last
         assert last is not None
         assert last.step is not None
         step = replace(last.step, n_iter=self.steps)
-        return _BallPoint(last.c, last.g, last.threshold, step, self.last_C, active)
+        return _BallPoint(last.c, last.g, last.threshold, step, self.last_C, active, left)

@@ -50,6 +50,8 @@ _CLOSE = 100.0
 _POLISH = 4.0
 # With features an interior point is asked for violations above this (or `tol`).
 _FINE = 1e-9
+# A gap, relative to the objective, that says nothing of two solutions.
+_TINY = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,9 +248,11 @@ def _by_interior_point(
     if problem.K.features is not None:
         point = BoxPoint(b, solution.c, solution.g)
         expansion = _certified(problem, point, tol, steps)
-        if expansion.violation <= 2.0 * tol:
-            return expansion  # the vector may be far from it with a gap that rounding hides
         candidate = _certified(problem, point, tol, steps, w)
+        # The vector may be far from the sum of the variables with a gap that rounding hides.
+        enough = max(candidate.gap, _TINY * (1.0 + abs(expansion.objective)))
+        if expansion.violation <= 2.0 * tol and expansion.gap <= enough:
+            return expansion
         # Two gaps of rounding's size say nothing; whether the conditions hold does.
         solution = min(candidate, solution, key=lambda each: (not each.converged, each.gap))
         if solution.converged:
