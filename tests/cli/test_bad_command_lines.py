@@ -86,7 +86,7 @@ BAD = [
     ("predict {dir}/good.skops {dir}/none.csv", 2, "no such file"),
     ("predict {dir}/good.skops {dir}/no_b.csv", 1, "column 'b'"),
     ("predict {dir}/good.skops {dir}/extra.csv", 1, "column 'b' of the model is missing"),
-    ("predict {dir}/good.skops {dir}/good.csv --keep idd", 1, "column 'idd' to keep is missing"),
+    ("predict {dir}/good.skops {dir}/good.csv --keep idd", 2, "column 'idd' to keep is missing"),
     ("predict {dir}/good.skops {dir}/good.csv --keep a,a", 2, "'a' twice"),
     ("predict {dir}/good.skops {dir}/new_city.csv", 1, "'city' holds a category"),
     ("predict {dir}/good.skops {dir}/text_a.csv", 1, "column 'a' is numeric, but holds 'old'"),

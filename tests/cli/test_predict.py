@@ -87,7 +87,7 @@ def test_columns_are_carried_along_as_they_are_written(folder, capsys):
 
 def test_a_misspelt_column_to_keep_is_recognised(folder, capsys):
     fitted(folder, SVC())
-    assert predict(folder, "--keep", "ctiy") == 1
+    assert predict(folder, "--keep", "ctiy") == 2
     assert "the column 'ctiy' to keep is missing in the data; did you mean 'city'?" in (
         capsys.readouterr().err
     )

@@ -216,6 +216,15 @@ def test_a_correction_behind_an_open_quote_is_not_lost(data, tmp_path, capsys):
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_columns_that_are_not_there_are_named_with_what_may_have_been_meant(data, tmp_path, capsys):
+    path, out = tmp_path / "corrections.csv", tmp_path / "out.csv"
+    write_corrections(path, [Correction("1", "no", "yes")])
+    for words, meant in ((["-t", "yy"], "'y'"), (["-t", "y", "--key", "wen"], "'when'")):
+        assert main(["apply", str(data), str(path), "-o", str(out), *words]) == 2
+        assert meant in capsys.readouterr().err.split("there is no column", 1)[1]
+    assert not out.exists()
+
+
 def test_files_of_other_kinds_are_named_for_what_they_are(tmp_path):
     for name, text, kind in (
         ("rows.jsonl", '{"a": 1, "y": "n"}\n', "JSON lines"),

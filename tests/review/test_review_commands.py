@@ -112,8 +112,13 @@ def test_keys_of_a_review_are_those_of_the_file(planted, tmp_path, monkeypatch):
     words = ["review", data, "-t", "label", "--key", "id", "--no-browser", *FAST]
     assert run(*words) == 0
     out, clean = tmp_path / "corrections.csv", tmp_path / "clean.csv"
+    assert run("review", data, "-t", "label", "--key", "a", "--export", out) == 1
+    assert not out.exists()
     assert run("review", data, "-t", "label", "--export", out) == 0
     assert rows_of(out)[0]["key"].startswith("00")
+    written = out.read_bytes()
+    assert run("review", data, "-t", "label", "--key", "id", "--export", out) == 0
+    assert out.read_bytes() == written
     assert run("apply", data, out, "-o", clean) == 0
     assert clean.read_bytes() != data.read_bytes()
 

@@ -44,6 +44,7 @@ def apply(
     """
     guard_files([data, corrections], {"--out": out})
     from buttress.review import CorrectionError, apply_corrections, read_corrections
+    from buttress.tables.table import AbsentColumn
 
     say = Output(json, quiet)
     listed = read_corrections(existing_file(corrections, "file of corrections"))
@@ -51,5 +52,7 @@ def apply(
         n_changed = apply_corrections(existing_file(data), listed, out, target=target, key=key)
     except CorrectionError as error:
         raise told(error, f"{corrections} does not apply to {data}") from None
+    except AbsentColumn as error:
+        raise typer.BadParameter(str(error)) from None
     say.note(f"{len(listed)} corrections, {n_changed} labels changed; wrote {out}")
     say.result({"out": str(out), "corrections": len(listed), "changed": n_changed})

@@ -80,15 +80,13 @@ def predict(
         fitted = as_table_model(load_model(model)[0])
         _check_word(fitted, abstain)
         from buttress.tables.prediction import FilePrediction, share_right
+        from buttress.tables.table import AbsentColumn
 
-        answers = FilePrediction(
-            fitted,
-            data,
-            keep=_kept(keep),
-            lenient=lenient,
-            decimal=decimal,
-            block_rows=block_rows,
-        )
+        reading: dict[str, Any] = {"decimal": decimal, "block_rows": block_rows}
+        try:
+            answers = FilePrediction(fitted, data, keep=_kept(keep), lenient=lenient, **reading)
+        except AbsentColumn as error:
+            raise typer.BadParameter(f"{error} (--keep)") from None
         ignored = [name for name in answers.extra if name not in answers.keep]
         if ignored:
             from buttress.tables.table import listed

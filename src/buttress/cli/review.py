@@ -86,7 +86,8 @@ def review(options: ReviewOptions) -> None:
     )
     check_files(options.files)
     if options.export is not None:
-        _export(existing_file(kept_in, "review"), options.export, say, data, options.target)
+        existing_file(kept_in, "review")
+        _export(options, say)
         return
     token = check_listening(options.host, options.token_file)
     from buttress.review.page import review_app
@@ -144,15 +145,18 @@ def _make_room(options: ReviewOptions, read: Labelled, judge: AuditJudge) -> Sus
         raise
 
 
-def _export(kept_in: Path, out: Path, say: Output, data: Path, target: str) -> None:
+def _export(options: ReviewOptions, say: Output) -> None:
     from buttress.review.corrections import write_corrections
     from buttress.review.progress import progress_of
     from buttress.review.room import corrections_of
     from buttress.review.store import ReviewStore
 
-    store = ReviewStore(kept_in)
-    store.remember("data", fingerprint(data)[:16])
-    store.remember("target", target)
+    assert options.export is not None
+    out, store = options.export, ReviewStore(options.kept_in)
+    store.remember("data", fingerprint(options.data)[:16])
+    store.remember("target", options.target)
+    if options.key is not None:
+        store.remember("key", options.key)
     made = corrections_of(store, store.known("key"))
     write_corrections(out, made)
     changed = sum(each.old_label != each.new_label for each in made)

@@ -17,11 +17,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from buttress._files import replacing
+from buttress._words import did_you_mean
 from buttress.review._csv_edit import read_csv_as_written, write_csv_with_labels
 from buttress.review._parquet_edit import read_parquet_as_written, write_parquet_with_labels
 from buttress.tables.grammar import Malformed, csv_records
 from buttress.tables.reading import form_of
-from buttress.tables.table import TableError, listed, objects
+from buttress.tables.table import AbsentColumn, TableError, listed, objects
 
 # What `Correction.key_column` says when the key is the number of the row, counted from 1.
 ROW_NUMBER = "row number"
@@ -282,11 +283,13 @@ def apply_corrections(
     columns = read_columns_as_written(source)
     named = key if key is not None else key_of(corrections)
     if named is not None and named not in columns:
-        raise TableError(f"{data}: there is no column {named!r} of keys")
+        hint = did_you_mean(named, columns) or f"; it has {listed(columns)}"
+        raise AbsentColumn(f"{data}: there is no column {named!r} of keys{hint}")
     keys = None if named is None else ["" if v is None else v for v in columns[named]]
     label = target if target is not None else _target_of(source, columns, corrections, keys, named)
     if label not in columns:
-        raise TableError(f"{data}: there is no column {label!r}; it has {listed(columns)}")
+        hint = did_you_mean(label, columns) or f"; it has {listed(columns)}"
+        raise AbsentColumn(f"{data}: there is no column {label!r}{hint}")
     before = columns[label]
     after = corrected_labels(before, corrections, keys=keys, key_column=named or ROW_NUMBER)
     changed = {

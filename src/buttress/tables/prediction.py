@@ -17,7 +17,14 @@ from buttress.metrics.scorer import answers
 from buttress.tables.classifier import TableClassifier
 from buttress.tables.libsvm import is_libsvm, is_libsvm_column
 from buttress.tables.reading import column_names, iter_table
-from buttress.tables.table import Table, TableError, is_missing, lacking, refuse_too_large
+from buttress.tables.table import (
+    AbsentColumn,
+    Table,
+    TableError,
+    is_missing,
+    lacking,
+    refuse_too_large,
+)
 
 # How an error of a model names a row: by its place in what it was given.
 _ROW = re.compile(r"\brow (\d+) ")
@@ -106,14 +113,14 @@ class FilePrediction:
             unwritten = [name for name in features if is_libsvm_column(name)]
             present = list(dict.fromkeys([*present, *unwritten]))
         unclaimed = [name for name in present if name not in features]
-        for names, what, meant in (
-            (features, " of the model", unclaimed),
-            (self.keep, " to keep", present),
+        for names, what, meant, error in (
+            (features, " of the model", unclaimed, TableError),
+            (self.keep, " to keep", present, AbsentColumn),
         ):
             absent = [name for name in names if name not in present]
             if absent:
                 hint = did_you_mean(absent[0], meant)
-                raise TableError(f"{path}: {lacking(absent, what)} in the data{hint}")
+                raise error(f"{path}: {lacking(absent, what)} in the data{hint}")
         known = {*features, *model.known_extras()}
         self.extra = [name for name in present if name not in known]
         self._skip = [name for name in present if name not in features and name != model.target]

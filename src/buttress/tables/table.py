@@ -20,6 +20,10 @@ class TableError(ValueError):
     """A file or table that cannot be used; the message names the column or line at fault."""
 
 
+class AbsentColumn(TableError):
+    """A column that was asked for is not in the table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Columns of equal length.

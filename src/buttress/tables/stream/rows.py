@@ -29,6 +29,11 @@ from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.stream.outputs import StreamChanged
 from buttress.tables.table import listed, said_of_truths
 
+# Of a text where nobody knows categories.
+_NUMBERS_ONLY = (
+    "; --features names columns of numbers, and --from goes on with a fitted model of categories"
+)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -300,7 +305,9 @@ class RowParser:
         try:
             number = to_number(cell, self.decimal)
         except ValueError:
-            hint = "; is the decimal mark a comma (--decimal ,)?" if has_decimal_comma(cell) else ""
+            hint = "" if self.categories else _NUMBERS_ONLY
+            if has_decimal_comma(cell):
+                hint = "; is the decimal mark a comma (--decimal ,)?"
             raise Malformed(f"the feature {name!r} is no number: {cell[:80]!r}{hint}") from None
         if not math.isfinite(number):
             raise Malformed(f"the feature {name!r} is not finite: {cell[:80]!r}")
