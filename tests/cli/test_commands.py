@@ -237,13 +237,17 @@ def test_export_writes_a_graph_that_answers_as_the_model(folder, tmp_path, capsy
     np.testing.assert_array_equal(reject, fitted.reject(table))
 
 
-def test_export_writes_json_for_readers_without_a_library(folder, tmp_path, capsys):
+@pytest.mark.parametrize("kind", ["reject", "leaky"])
+def test_export_writes_json_for_readers_without_a_library(folder, tmp_path, capsys, kind):
     model, program = tmp_path / "m.skops", tmp_path / "m.json"
-    fit = ["fit", folder / "plain.csv", "-t", "y", "--model", "reject", "-o", model, "-q"]
+    fit = ["fit", folder / "plain.csv", "-t", "y", "--model", kind, "-o", model, "-q"]
     assert run(*fit) == 0
     assert run("export", model, "--format", "json", "--out", program, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["outputs"] == ["label", "decision"]
+    # what the graph has
+    assert run("export", model, "--onnx", tmp_path / "m.onnx", "--json") == 0
+    assert said["outputs"] == json.loads(capsys.readouterr().out)["outputs"]
+    assert ("reject" in said["outputs"]) == (kind == "reject")
     assert said["bytes"] == program.stat().st_size
     assert json.loads(program.read_text())["classes"] == buttress.load(model).classes_.tolist()
 

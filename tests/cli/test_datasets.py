@@ -52,3 +52,11 @@ def test_fetch_takes_a_group_and_checks_what_is_here(data_dir, capsys):
 def test_wrong_use_is_code_two(words, no_data, capsys):
     assert main(["datasets", *words]) == 2
     assert capsys.readouterr().err.startswith("buttress:")
+
+
+@pytest.mark.parametrize("command", ["list", "fetch"])
+def test_help_shows_the_example_as_other_commands_do(command, capsys):
+    assert main(["datasets", command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert f"Example: buttress datasets {command}" in printed
+    assert "**" not in printed

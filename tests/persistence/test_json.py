@@ -47,6 +47,7 @@ def check(predict, model, rows=ROWS):
     answers = [predict(program, row) for row in values]
     refused = model.reject(rows) if hasattr(model, "reject") else np.zeros(len(rows), dtype=bool)
     assert [label is None for label, _ in answers] == refused.tolist()
+    assert program["answer"]["may_refuse"] == hasattr(model, "reject")
     wanted = np.asarray(model.predict(rows))[~refused].tolist()
     assert [label for label, _ in answers if label is not None] == wanted
     if program["answer"]["probabilities"] is not None:

@@ -141,7 +141,7 @@ def test_over_http(models, rows, serving, tmp_path):
         for body, words in [
             (rows(1), "need the column 'y'"),
             ([rows(1)[0] | {"y": "perhaps"}], "none of the model's classes"),
-            ([rows(1)[0] | {"y": None}], "none of the model's classes"),
+            ([rows(1)[0] | {"y": None}], "row 1: the label is missing"),
             ([rows(1)[0] | {"y": ["no"]}], "none of the model's classes"),
         ]:
             answer = client.post("/v1/learn", json=body)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import Parallel, delayed, parallel_config
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_moons
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import buttress
 from buttress.serve import mlflow_autolog, mlflow_flavour
@@ -117,3 +124,112 @@ def test_models_are_logged_when_asked_and_nothing_is_once_disabled(tracked):
     assert buttress.RampClassifier.fit is plain
     buttress.RampClassifier().fit(X, y)
     assert len(tracked.MlflowClient().search_runs(["0"])) == 1
+
+
+def params_of(mlflow):
+    """The parameters of every run, the first run first."""
+    return [run.data.params for run in mlflow.MlflowClient().search_runs(["0"])[::-1]]
+
+
+def test_a_second_fit_in_a_run_is_logged_below_it(tracked):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    mlflow_autolog.autolog()
+    with tracked.start_run() as run:
+        for C in (1.0, 2.0, 2.0):
+            buttress.RampClassifier(C=C).fit(X, y)
+        assert tracked.active_run().info.run_id == run.info.run_id
+    assert [params["C"] for params in params_of(tracked)] == ["1.0", "2.0", "2.0"]
+    *nested, outer = tracked.MlflowClient().search_runs(["0"])
+    assert outer.info.run_id == run.info.run_id
+    parents = [one.data.tags.get("mlflow.parentRunId") for one in nested]
+    assert parents == [run.info.run_id] * 2
+
+
+def test_a_run_with_other_parameters_of_the_user_keeps_them(tracked):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    mlflow_autolog.autolog()
+    experiment = tracked.create_experiment("elsewhere")
+    with tracked.start_run(experiment_id=experiment) as run:
+        tracked.log_params({"C": 1.0, "tol": "of the chairs"})
+        buttress.RampClassifier(C=1.0).fit(X, y)
+    nested, outer = tracked.MlflowClient().search_runs([experiment])
+    assert outer.data.params == {"C": "1.0", "tol": "of the chairs"}
+    assert nested.data.params["estimator"] == "RampClassifier"
+    assert nested.data.tags["mlflow.parentRunId"] == run.info.run_id
+    with tracked.start_run() as run:
+        tracked.log_param("C", 1.0)
+        buttress.RampClassifier(C=1.0).fit(X, y)
+    assert tracked.get_run(run.info.run_id).data.params["estimator"] == "RampClassifier"
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_a_search_of_scikit_learn_chooses_as_ever_and_logs_its_last_fit(tracked, backend):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    grid = {"C": [1e-3, 0.1, 10]}
+    search = GridSearchCV(buttress.RampClassifier(), grid, cv=3, error_score="raise", n_jobs=2)
+    plain = clone(search).fit(X, y)
+    mlflow_autolog.autolog()
+    with tracked.start_run() as run, parallel_config(backend):
+        search.fit(X, y)
+        cross_val_score(buttress.RampClassifier(), X, y, cv=3, error_score="raise", n_jobs=2)
+    assert search.best_params_ == plain.best_params_
+    scores = search.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(scores, plain.cv_results_["mean_test_score"])
+    (params,) = params_of(tracked)
+    assert params["C"] == str(search.best_params_["C"])
+    assert tracked.get_run(run.info.run_id).data.metrics["duality_gap"] >= 0
+
+
+def test_folds_that_threads_fit_are_part_of_the_model_that_asks_for_them(tracked):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    witness = buttress.RampClassifier()
+    mlflow_autolog.autolog()
+    audit = buttress.LabelAudit([witness], n_jobs=2, random_state=0).audit(X, y)
+    assert audit is not None
+    assert params_of(tracked) == []
+    # one step of a pipeline is a fit as any other, and so is a fit in a thread of the user's
+    make_pipeline(StandardScaler(), witness).fit(X, y)
+    for model in (witness, make_pipeline(StandardScaler(), witness)):
+        Parallel(2, backend="threading")(delayed(clone(model).fit)(X, y) for _ in range(2))
+    assert len(params_of(tracked)) == 5
+    # the members of an ensemble, and the folds of its calibration
+    BaggingClassifier(witness, n_estimators=3).fit(X, y)
+    CalibratedClassifierCV(witness, cv=2).fit(X, y)
+    assert len(params_of(tracked)) == 5
+
+
+def test_a_fit_stays_a_fit_where_nothing_can_be_logged(tracked, monkeypatch):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    mlflow_autolog.autolog()
+    tracked.set_tracking_uri("http://127.0.0.1:9")  # nobody listens there
+    with pytest.warns(UserWarning, match="not logged to MLflow.*127.0.0.1") as warned:
+        models = [buttress.RampClassifier(C=C).fit(X, y) for C in (1.0, 2.0)]
+    assert [warning.filename for warning in warned] == [__file__]
+    assert models[0].score(X, y) > 0.7
+    with pytest.raises(ValueError, match="out of range"):
+        buttress.RampClassifier(C=-1).fit(X, y)
+    # another reason is told; the same one is told again after the next `autolog`
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE")
+    for _ in range(2):
+        mlflow_autolog.autolog()
+        tracked.set_tracking_uri("file:///nowhere")
+        with pytest.warns(UserWarning, match="MLFLOW_ALLOW_FILE_STORE") as warned:
+            _ = [buttress.RampClassifier(C=C).fit(X, y) for C in (1.0, 2.0)]
+        assert len(warned) == 1
+
+
+def test_a_server_that_breaks_during_a_run_ends_no_fit(tracked, monkeypatch):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    mlflow_autolog.autolog()
+    numbers = iter(range(10))
+
+    def broken(metrics):
+        raise ConnectionError(f"request {next(numbers)} was lost")
+
+    with tracked.start_run() as run:
+        monkeypatch.setattr(tracked, "log_metrics", broken)
+        with pytest.warns(UserWarning, match="request 0") as warned:
+            _ = [buttress.RampClassifier(C=C).fit(X, y) for C in (1.0, 2.0, 3.0)]
+        assert tracked.active_run().info.run_id == run.info.run_id
+    assert len(warned) == 1

@@ -181,6 +181,31 @@ def test_lenient_takes_what_strict_refuses(models, serving):
     with serving(models / "reject.skops", lenient=True) as client:
         answer = client.post("/v1/predict", json=[GOOD | {"more": 1, "city": "Paris"}])
         assert answer.status_code == 200
+        # also where only one of the rows has more, or the target
+        plain = client.post("/v1/predict", json=[GOOD, GOOD]).json()
+        for more in ({"more": 1}, {"y": "no"}):
+            for rows in ([GOOD, GOOD | more], [GOOD | more, GOOD]):
+                assert client.post("/v1/predict", json=rows).json() == plain
+
+
+def test_rows_to_learn_need_a_label_each_where_lenient(models, serving, tmp_path):
+    with serving(models / "online.skops", lenient=True, learn=tmp_path / "log") as client:
+        rows = [GOOD | {"y": "no", "more": 1}, GOOD | {"y": "yes"}]
+        assert client.post("/v1/learn", json=rows).json()["rows"] == 2
+        answer = client.post("/v1/learn", json=[*rows, GOOD])
+        assert (answer.status_code, answer.json()["error"]) == (422, "row 3: the label is missing")
+
+
+def test_a_kept_column_may_be_in_one_row_only(models, serving, tmp_path):
+    kept = {"kept": ("id",), "review": tmp_path / "review.sqlite", "refuse_below": 1e9}
+    with serving(models / "online.skops", **kept) as client:
+        answer = client.post("/v1/predict", json=[GOOD, GOOD | {"id": 7}])
+        assert answer.status_code == 200, answer.text
+        store = client.service.refused.store
+        rows = [json.loads(item.content)["row"] for item in store.page(1, 10)[0]]
+        assert {row["id"] for row in rows} == {None, 7}
+        answer = client.post("/v1/predict", json=[GOOD, GOOD | {"more": 7}])
+        assert (answer.status_code, "'more'" in answer.text) == (422, True)
 
 
 def test_the_target_among_the_columns_is_not_looked_at(models, serving):

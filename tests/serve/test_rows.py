@@ -10,7 +10,7 @@ import pytest
 from buttress.serve import rows as module
 from buttress.serve.batching import Costs
 from buttress.serve.errors import RequestError
-from buttress.serve.rows import read_rows, write_json
+from buttress.serve.rows import OptionalColumns, read_rows, write_json
 
 BODIES = [
     b'{"rows": [{"a": 1, "b": "x"}]}',
@@ -100,3 +100,49 @@ def test_blank_lines_of_csv_are_skipped_as_in_files():
     assert read_rows(b"a\n1\n  \n", "csv", ["a"], 10).values == [["1"], [None]]
     with pytest.raises(RequestError, match="not CSV: a quote is opened and not closed"):
         read_rows(b'a,"b\n1,2\n', "csv", ["a", "b"], 10)
+
+
+def read_objects(rows, *, kept=(), lenient=False):
+    """Rows of a model with the columns a and b, read from JSON and from lines of it."""
+    optional = OptionalColumns(frozenset("ab"), kept, lenient)
+    lines = "\n".join(json.dumps(row) for row in rows).encode()
+    (found, again) = (
+        read_rows(body, form, ["a", "b"], 100, optional)
+        for body, form in ((json.dumps(rows).encode(), "json"), (lines, "jsonl"))
+    )
+    assert (found.names, list(found.values)) == (again.names, list(again.values))
+    return found
+
+
+def test_rows_may_lack_kept_columns():
+    rows = [{"a": 1, "b": 2}, {"scan": "x.png", "b": 4, "a": 3}, {"a": 5, "id": 7, "b": 6}]
+    found = read_objects(rows, kept=("id", "scan"))
+    assert found.names == ("a", "b", "id", "scan")
+    assert found.values == [(1, 2, None, None), (3, 4, None, "x.png"), (5, 6, 7, None)]
+    with pytest.raises(RequestError, match="row 2 has the column 'scan', the first row has not"):
+        read_objects(rows, kept=("id",))
+    # a column of the model is one, kept or not
+    with pytest.raises(RequestError, match="row 2 has no column 'b'"):
+        read_objects([{"a": 1, "b": 2}, {"a": 1}], kept=("b",))
+
+
+def test_lenient_rows_may_differ_in_all_but_the_columns_of_the_model():
+    rows = [{"a": 1, "more": 0, "b": 2}, {"b": 4, "a": 3, "id": 7}]
+    found = read_objects(rows, kept=("id",), lenient=True)
+    assert found.names == ("a", "b", "id")
+    assert found.values == [(1, 2, None), (3, 4, 7)]
+    for odd, said in [
+        ({"a": 1, "more": 1}, "row 2 has no column 'b'"),
+        ([1, 2], "row 2 is not an object as the first row is"),
+    ]:
+        with pytest.raises(RequestError, match=said):
+            read_objects([{"a": 1, "b": 2}, odd], lenient=True)
+    with pytest.raises(RequestError, match="row 2 has the column 'b', the first row has not"):
+        read_objects([{"a": 1, "more": 1}, {"a": 1, "b": 2}], lenient=True)
+
+
+def test_many_names_that_one_row_has_make_no_large_table():
+    rows = [{"a": 1, "b": 2, f"more{number}": 0} for number in range(100)]
+    found = read_objects(rows, lenient=True)
+    assert found.names == ("a", "b")
+    assert set(found.values) == {(1, 2)}

@@ -9,7 +9,11 @@ import typer
 from buttress._words import did_you_mean
 from buttress.cli._console import Json, Output, Quiet
 
-app = typer.Typer(no_args_is_help=True, help="List or fetch the benchmark data sets.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="List or fetch the benchmark data sets.",
+)
 
 
 @app.command("list")

@@ -81,4 +81,5 @@ def _write_json(model: object, path: Path) -> dict[str, list[str]]:
     program = to_json(model, path)
     numbers = ("decision", "probabilities")
     known = [name for name in numbers if program["answer"].get(name) is not None]
-    return {"inputs": program["columns"] or ["X"], "outputs": ["label", *known]}
+    refusals = ["reject"] if program["answer"]["may_refuse"] else []
+    return {"inputs": program["columns"] or ["X"], "outputs": ["label", *known, *refusals]}

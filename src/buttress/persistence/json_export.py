@@ -35,8 +35,8 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> dict[str,
     dict
         "columns" (names of the inputs, when known), "classes", "steps", and "answer": which
         values are the decision, the ranking of the classes, the probabilities and the confidence,
-        and up to which confidence rows are refused. Value 0 is the row, value k the result of
-        step k. The documentation has a reader of sixty lines.
+        up to which confidence rows are refused, and whether the model may refuse at all. Value 0
+        is the row, value k the result of step k. The documentation has a reader of sixty lines.
 
     Raises
     ------
@@ -82,6 +82,7 @@ def _answer(program: Program, answers: AnswerNames) -> dict[str, Any]:
         low, high = answers.band
         middle = program.affine(answers.decision, np.eye(1), np.array([-0.5 * (low + high)]))
         confidence, limit = program.function("abs", middle), 0.5 * (high - low)
+    may_refuse = answers.may_refuse or confidence is not None
     if confidence is None:
         confidence, limit = ranked, -np.inf
     limits = np.broadcast_to(np.asarray(limit, dtype=np.float64), k)
@@ -95,6 +96,7 @@ def _answer(program: Program, answers: AnswerNames) -> dict[str, Any]:
         "confidence": int(confidence),
         # JSON has no infinity: the largest number serves as well
         "refused_up_to": np.nan_to_num(limits).tolist(),
+        "may_refuse": may_refuse,
     }
 
 

@@ -152,10 +152,12 @@ class Api:
     async def _rows(self, request: Request) -> RequestRows:
         form = format_of(request.headers.get("content-type"))
         body = await self.read_body(request)
-        names, most = self.service.model.columns.names, self.service.settings.most_rows
+        columns, most = self.service.model.columns, self.service.settings.most_rows
         if len(body) > _LONG_BODY:
-            return await run_in_threadpool(read_rows, body, form, names, most)
-        return read_rows(body, form, names, most)
+            return await run_in_threadpool(
+                read_rows, body, form, columns.names, most, columns.optional
+            )
+        return read_rows(body, form, columns.names, most, columns.optional)
 
     # -- answers ---------------------------------------------------------------------------
 

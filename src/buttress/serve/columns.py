@@ -11,7 +11,7 @@ import numpy as np
 
 from buttress._arrays import Array
 from buttress.serve.errors import RequestError
-from buttress.serve.rows import RequestRows, picker
+from buttress.serve.rows import OptionalColumns, RequestRows, picker
 from buttress.tables import TableEncoder, TableError
 from buttress.tables.grammar import LARGEST, to_number
 from buttress.tables.table import listed, text_of
@@ -48,6 +48,8 @@ class RequestColumns:
         A usual value of every column.
     mean, scale : ndarray or None
         Of the numeric columns.
+    optional : OptionalColumns
+        Columns in which the rows of a request may differ.
     derived : dict of str to function
         Columns of dates and free text, and what turns their values into numbers.
     """
@@ -75,6 +77,10 @@ class RequestColumns:
             for name, values in self.categories.items()
         }
         self._known = {*self.names, *kept}
+        # a row to learn that lacks its label is named by what reads the labels
+        labels = [target] if self.lenient and target is not None else []
+        beside = tuple(dict.fromkeys([*kept, *labels]))
+        self.optional = OptionalColumns(frozenset(self.names), beside, self.lenient)
         self._layouts: dict[tuple[str, ...], dict[str, int]] = {}
 
     def encode(self, rows: RequestRows) -> Array:

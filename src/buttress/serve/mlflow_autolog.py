@@ -8,18 +8,24 @@ penalties, the certificate of optimality, the rates of wrong labels and a promis
 from __future__ import annotations
 
 import functools
+import re
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from buttress._user_warnings import warn_user
 from buttress.serve.mlflow_flavour import import_mlflow, log_model
 from buttress.tables.grammar import csv_text
 
 # MLflow takes no longer parameters.
 _LONGEST = 500
+# Of a reason; servers may answer with whole pages.
+_LONGEST_REASON = 1000
 _CERTIFICATES = ("duality_gap_", "kkt_residual_", "objective_", "n_iter_", "worst_case_accuracy_")
 _CHOSEN = ("alpha_", "C_", "s_", "radius_", "gamma_", "r_", "rho_", "best_score_")
 
@@ -27,13 +33,22 @@ _CHOSEN = ("alpha_", "C_", "s_", "radius_", "gamma_", "r_", "rho_", "best_score_
 _patched: dict[Any, Callable[..., Any] | None] = {}
 # a fit inside a fit is part of the outer one
 _inside = threading.local()
+# Why fits were not logged, as far as it was told.
+_told: set[str] = set()
 
 
 def autolog(*, disable: bool = False, log_models: bool = False) -> None:
     """Log every fit of this library's estimators to MLflow from now on.
 
-    A fit logs to the active run, or to a run of its own when there is none. Fits inside a search
-    or another estimator are part of the outer one. Nothing of the data is logged.
+    A fit logs to the active run, or to a run of its own when there is none. When the active run
+    holds a fit already, or another value of one of the parameters, the fit logs to a nested run:
+    MLflow takes one value of a parameter for a run. Nothing of the data is logged.
+
+    Fits inside a search or another estimator are part of the outer one. That goes for the fits
+    that scikit-learn makes with joblib too, in folds (``GridSearchCV``, ``cross_val_score``) and
+    ensembles: they log nothing, and a search logs its last fit, by the parameters it chose.
+
+    What MLflow raises never ends a fit: it becomes a warning, once for each reason.
 
     Parameters
     ----------
@@ -50,6 +65,7 @@ def autolog(*, disable: bool = False, log_models: bool = False) -> None:
     ``suspects``, the labels named; ``promised_error``, the bound of a risk certificate.
     """
     import_mlflow()
+    _told.clear()
     for estimator, original in _patched.items():
         if original is None:
             del estimator.fit
@@ -67,16 +83,15 @@ def autolog(*, disable: bool = False, log_models: bool = False) -> None:
 def log_fit(model: Any, *, log_models: bool = False) -> None:
     """Log a fitted model to the active run of MLflow.
 
+    What MLflow raises goes on to the caller, as for a parameter that has another value already.
+
     Parameters
     ----------
     model : estimator
     log_models : bool, default=False
     """
     mlflow = import_mlflow()
-    mlflow.log_params(
-        {"estimator": type(model).__name__}
-        | {name: str(value)[:_LONGEST] for name, value in model.get_params().items()}
-    )
+    mlflow.log_params(_parameters(model))
     mlflow.log_metrics(dict(_metrics(model)))
     table = _search_table(model)
     if table:
@@ -108,15 +123,67 @@ def _logging(fit: Callable[..., Any], log_models: bool) -> Callable[..., Any]:
             result = fit(self, *args, **kwargs)
         finally:
             _inside.fit = False
-        mlflow = import_mlflow()
-        if mlflow.active_run() is not None:
-            log_fit(self, log_models=log_models)
-        else:
-            with mlflow.start_run():
-                log_fit(self, log_models=log_models)
+        if not _is_one_of_many(sys._getframe(1)):
+            _log_or_warn(self, log_models)
         return result
 
     return wrapper
+
+
+def _is_one_of_many(frame: FrameType | None) -> bool:
+    """Whether joblib runs the fit for scikit-learn or for this library: in a fold, or an ensemble.
+
+    Only the stack tells: the threads of joblib know nothing of the fit outside of them, and
+    neither do the functions of scikit-learn. What users run with joblib themselves is theirs.
+    """
+    module = ""
+    while frame is not None:
+        within, module = module, str(frame.f_globals.get("__name__", ""))
+        theirs = within == "sklearn.utils.parallel" or within.startswith("buttress.")
+        if theirs and module.startswith("joblib."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _log_or_warn(model: Any, log_models: bool) -> None:
+    """Log a fit; the fit stays a fit when that fails."""
+    try:
+        _log_to_run(model, log_models)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+        # numbers of runs, addresses in memory: they differ, the reason does not
+        kind = re.sub(r"\w*\d\w*", "", reason)
+        if kind not in _told:
+            _told.add(kind)
+            warn_user(f"A fit was not logged to MLflow, or not all of it (told once). {reason}")
+
+
+def _log_to_run(model: Any, log_models: bool) -> None:
+    """Log to the active run where it has room for the fit, to a run below it otherwise."""
+    mlflow = import_mlflow()
+    active = mlflow.active_run()
+    if active is None:
+        with mlflow.start_run():
+            log_fit(model, log_models=log_models)
+    elif _has_room(mlflow.get_run(active.info.run_id).data.params, _parameters(model)):
+        log_fit(model, log_models=log_models)
+    else:
+        # not always the experiment that MLflow has set
+        with mlflow.start_run(nested=True, experiment_id=active.info.experiment_id):
+            log_fit(model, log_models=log_models)
+
+
+def _has_room(logged: Mapping[str, str], parameters: Mapping[str, str]) -> bool:
+    """Whether a run with some parameters holds no fit, and no other values."""
+    if "estimator" in logged:
+        return False
+    return all(logged.get(name, value) == value for name, value in parameters.items())
+
+
+def _parameters(model: Any) -> dict[str, str]:
+    settings = {name: str(value)[:_LONGEST] for name, value in model.get_params().items()}
+    return {"estimator": type(model).__name__} | settings
 
 
 def _metrics(model: Any) -> Iterator[tuple[str, float]]:

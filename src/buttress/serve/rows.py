@@ -50,6 +50,32 @@ class RequestRows:
         return len(self.values)
 
 
+@dataclass(frozen=True)
+class OptionalColumns:
+    """The columns that some rows of a request may have and others not.
+
+    Attributes
+    ----------
+    model : frozenset of str
+        The model's columns: all rows have them.
+    kept : sequence of str
+        Columns that rows may lack; they are missing there.
+    lenient : bool
+        Rows may differ in all others too. Those that some rows lack are left out.
+    """
+
+    model: frozenset[str] = frozenset()
+    kept: Sequence[str] = ()
+    lenient: bool = False
+
+    def __contains__(self, name: str) -> bool:
+        return name not in self.model and (self.lenient or name in self.kept)
+
+
+# Every row has the columns of the first.
+_NONE_OPTIONAL = OptionalColumns()
+
+
 def format_of(content_type: str | None) -> str:
     """The form of a body by its content type; JSON when none is given.
 
@@ -72,7 +98,13 @@ def format_of(content_type: str | None) -> str:
     return form
 
 
-def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) -> RequestRows:
+def read_rows(
+    body: bytes,
+    form: str,
+    columns: Sequence[str],
+    most_rows: int,
+    optional: OptionalColumns = _NONE_OPTIONAL,
+) -> RequestRows:
     """The rows of a body.
 
     Parameters
@@ -83,6 +115,8 @@ def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) ->
         The model's columns, which lists of values without names are in the order of.
     most_rows : int
         More are refused.
+    optional : OptionalColumns
+        In which columns objects of JSON may differ; in none when not given.
 
     Examples
     --------
@@ -90,7 +124,7 @@ def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) ->
     [(1, None)]
     """
     if form == "json" and (quick := _quickly_read(body)) is not None:
-        return _rows_of(quick, columns, most_rows)
+        return _rows_of(quick, columns, most_rows, optional)
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -103,11 +137,14 @@ def read_rows(body: bytes, form: str, columns: Sequence[str], most_rows: int) ->
             for number, line in enumerate(text.split("\n"), start=1)
             if line.strip()
         ]
-        return _records(records, tuple(columns), most_rows, form)
-    return _rows_of(read_json(text, "the body"), columns, most_rows)
+        _check_number(len(records), most_rows)
+        return _records(records, tuple(columns), form, optional)
+    return _rows_of(read_json(text, "the body"), columns, most_rows, optional)
 
 
-def _rows_of(content: Any, columns: Sequence[str], most_rows: int) -> RequestRows:
+def _rows_of(
+    content: Any, columns: Sequence[str], most_rows: int, optional: OptionalColumns
+) -> RequestRows:
     """The rows of a JSON body."""
     names = tuple(columns)
     if isinstance(content, dict):
@@ -118,7 +155,8 @@ def _rows_of(content: Any, columns: Sequence[str], most_rows: int) -> RequestRow
         content = content["rows"]
     if not isinstance(content, list):
         raise RequestError('expected {"rows": [...]} or a list of rows')
-    return _records(content, names, most_rows, "json")
+    _check_number(len(content), most_rows)
+    return _records(content, names, "json", optional)
 
 
 def _quickly_read(body: bytes) -> Any:
@@ -185,19 +223,18 @@ def _names(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _records(records: list[Any], names: tuple[str, ...], most_rows: int, form: str) -> RequestRows:
-    _check_number(len(records), most_rows)
+def _records(
+    records: list[Any], names: tuple[str, ...], form: str, optional: OptionalColumns
+) -> RequestRows:
     first = records[0]
     if isinstance(first, dict):
         names = tuple(first)
         try:
-            alike = set(map(len, records)) == {len(names)}
-            values = list(map(picker(names), records)) if alike else None
+            if set(map(len, records)) == {len(names)}:
+                return RequestRows(names, list(map(picker(names), records)), form)
         except (TypeError, KeyError):
-            values = None
-        if values is None:
-            _name_odd_record(records, names)
-        return RequestRows(names, values, form)
+            pass  # as many names, but others
+        return _unlike_records(records, form, optional)
     for number, record in enumerate(records, start=1):
         if not isinstance(record, list):
             raise RequestError(f"row {number} is neither an object nor a list of values")
@@ -220,18 +257,38 @@ def picker(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
     return itemgetter(*keys) if keys else lambda row: ()
 
 
-def _name_odd_record(records: list[Any], names: tuple[str, ...]) -> NoReturn:
+def _unlike_records(records: list[Any], form: str, optional: OptionalColumns) -> RequestRows:
+    """Rows that differ in columns that they may differ in.
+
+    A name that some rows lack stays only where it is kept: a body of a thousand rows may have a
+    thousand such names, and the table of them a million values.
+    """
+    if not all(isinstance(record, dict) for record in records):
+        _name_odd_record(records, optional)
+    common = set(records[0]).intersection(*records)
+    some = set().union(*records) - common
+    if not all(name in optional for name in some):
+        _name_odd_record(records, optional)
+    names = [name for name in records[0] if name in common]
+    names += [name for name in optional.kept if name in some]
+    values = [tuple(map(record.get, names)) for record in records]
+    return RequestRows(tuple(names), values, form)
+
+
+def _name_odd_record(records: list[Any], optional: OptionalColumns) -> NoReturn:
     """Say which row is not as the first."""
+    first = dict.fromkeys(name for name in records[0] if name not in optional)
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             raise RequestError(f"row {number} is not an object as the first row is")
-        absent = [name for name in names if name not in record]
-        if absent:
-            raise RequestError(f"row {number} has no column {absent[0]!r}")
-        if len(record) != len(names):
-            more = listed([name for name in record if name not in names], 3)
-            raise RequestError(f"row {number} has the column {more}, the first row has not")
-    raise RequestError("the first row has no columns")
+        for name in first:
+            if name not in record:
+                raise RequestError(f"row {number} has no column {name!r}")
+        more = [name for name in record if name not in first and name not in optional]
+        if more:
+            named = listed(more, 3)
+            raise RequestError(f"row {number} has the column {named}, the first row has not")
+    raise AssertionError("every row is as the first")
 
 
 def _csv_rows(text: str, most_rows: int) -> RequestRows:
