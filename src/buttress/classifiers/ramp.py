@@ -19,7 +19,7 @@ from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.noise.core.crossfit import held_out_scores, make_folds
-from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.ramp import RampSolution, RampTerms, solve_ramp, solve_ramp_in_ball
@@ -256,7 +256,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         labels = data.classes[data.codes]
         folds = make_folds(cv, "auto", data.X, labels, None, self.random_state)
         scores = held_out_scores(*self._ready_for_folds(data), labels, folds, n_jobs=self.n_jobs)
-        noise = fit_label_noise(scores[:, None], labels)
+        noise = estimate_label_noise(scores[:, None], labels, held_out=True)
         return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)
 
     def _check_parameters(self) -> None:
