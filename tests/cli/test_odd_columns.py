@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import typer
 
-from buttress.cli import main
+from buttress.cli import _console, main
 from buttress.cli._inputs import read_data
 from buttress.tables import TableError
 
@@ -32,6 +32,22 @@ def test_a_column_with_a_text_for_every_row_is_a_warning(tmp_path, values, reaso
     path = write(tmp_path / "odd.csv", values)
     with pytest.warns(UserWarning, match=rf"odd.csv: the column 'a' is text.*{reason}"):
         read_data(path, "y")
+
+
+@pytest.mark.parametrize("command", ["fit", "convert"])
+def test_an_identifier_is_one_warning(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.setattr(_console, "_seen", set())
+    path = tmp_path / "odd.csv"
+    lines = [f"user{i},{i % 7},{'np'[i % 2]}\n" for i in range(120)]
+    path.write_text("a,b,y\n" + "".join(lines))
+    words = {
+        "fit": ["fit", str(path), "-t", "y", "--model", "ramp", "-o", str(tmp_path / "m.skops")],
+        "convert": ["convert", str(path), str(tmp_path / "o.svm"), "-t", "y"],
+    }
+    assert main(words[command]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "column 'a'" in line]
+    assert len(told) == 1
+    assert "the column 'a' is text with 120 different values" in told[0]
 
 
 @pytest.mark.parametrize("missing", ["error", "impute", "drop-rows"])

@@ -185,6 +185,14 @@ def test_a_score_that_overflows_is_an_error_or_finite_never_class_0(
         assert "too large to compute with" in captured.err or "finite" in captured.err
 
 
+def test_an_error_of_one_row_names_one_row(folder, capsys):
+    fitted(folder, SVC())
+    for rows, named in (("1,,u\n", "row 1:"), ("1,2,u\n1,,u\n", "rows 1 to 2:")):
+        (folder / "short.csv").write_text("a,b,city\n" + rows)
+        assert predict(folder, data="short.csv") == 1
+        assert f"short.csv, {named}" in capsys.readouterr().err
+
+
 def test_decimal_commas_are_read_when_said_and_pointed_out_when_not(folder, capsys):
     model, table = fitted(folder, SVC())
     text = (folder / "rows.csv").read_text().replace(",", ";").replace(".", ",")

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from buttress import NoiseAwareClassifier, RampClassifier, load, save
+from buttress import LabelAudit, NoiseAwareClassifier, RampClassifier, load, save
 from buttress.metrics import reject_risk
 from buttress.noise import ForestWitness, KernelWitness, LabelNoiseWarning
 
@@ -36,6 +36,15 @@ def one_sided(n, seed, rate=0.35):
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("default::buttress.noise.LabelNoiseWarning")
+def test_clean_labels_ask_for_nothing_that_was_done_already():
+    X, y = make_blobs(120, centers=[[-9, 0], [9, 0]], random_state=0)
+    with pytest.warns(LabelNoiseWarning, match="have not seen the row.*Nothing is to be done"):
+        NoiseAwareClassifier([KernelWitness()]).fit(X, y)
+    with pytest.warns(LabelNoiseWarning, match="Nothing is to be done"):
+        LabelAudit([KernelWitness()]).audit(X, y)
 
 
 def test_the_boundary_is_that_of_true_labels():

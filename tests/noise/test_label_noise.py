@@ -168,7 +168,7 @@ def test_one_class_is_refused():
 
 
 def test_few_rows_of_a_class_are_refused_with_their_number():
-    with pytest.raises(ValueError, match="has 4 rows; noise rates need at least 10"):
+    with pytest.raises(ValueError, match=r"^Class 1 has 4 rows; noise rates need at least 10"):
         fit_label_noise(np.arange(30.0), np.r_[np.zeros(26, dtype=int), np.ones(4, dtype=int)])
 
 

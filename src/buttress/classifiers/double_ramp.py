@@ -137,18 +137,20 @@ class DoubleRampClassifier(
     objective_path_ : ndarray, or list of ndarray
         The objective after every outer step; never increases.
     duality_gap_ : float
-        Of the last convex step, the worst class; `duality_gaps_` has all.
+        Of the last convex step, the worst class; `duality_gaps_` has all. With an
+        `approximation` the solver's estimate of it, half the squared Newton decrement.
     duality_gaps_ : ndarray of shape (n_problems,)
         Per class.
     kkt_residual_ : float
         Violation of the optimality conditions at the end, the worst class; `kkt_residuals_` has
-        all.
+        all. Exact fits only.
     kkt_residuals_ : ndarray of shape (n_problems,)
         Per class.
     n_iter_ : int
         Outer steps, the largest over the classes.
     solver_ : str
-        "smo".
+        "smo"; with an `approximation` (or rows in blocks) "reduction" and, in brackets and
+        joined by "+", its methods: "fixed", "sample", "single", "newton" and "lbfgs".
     approximation_ : str or None
         What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
         are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``

@@ -225,12 +225,15 @@ class LeakyHockeyStickClassifier(ProbabilityMixin, BaseLeakyClassifier):
         Upper bound on the distance of `objective_` from the optimum, recomputed in float64
         (the worst binary problem; all of them in `duality_gaps_`).
     kkt_residual_ : float
-        In place of `duality_gap_` when a loss of your own has no conjugate (`kkt_residuals_`).
+        In place of `duality_gap_` when a loss of your own has no conjugate (`kkt_residuals_`);
+        with an `approximation` the largest entry of the gradient.
     n_iter_ : int
         Newton steps in all, those at larger internal penalties not counted; with an
         `approximation` passes over the rows.
     solver_ : str
-        The method used.
+        The method used, of those that `solver` names; with an `approximation` (or rows in
+        blocks) "reduction" and, in brackets and joined by "+", its methods: "fixed", "sample",
+        "single", "newton" and "lbfgs".
     approximation_ : str or None
         What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
         are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``

@@ -19,7 +19,7 @@ from buttress.classifiers.scaled_models import fit_scaled_ramp
 from buttress.classifiers.stored_hinge import store_hinge_models
 from buttress.classifiers.training import TrainingSet
 from buttress.noise.core.crossfit import held_out_scores, make_folds
-from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.suspects import LabelSuspects, disagreement, judge_labels
 from buttress.solvers.hinge.kernel_rows import KernelMatrix
 from buttress.solvers.hinge.ramp import RampSolution, RampTerms, solve_ramp, solve_ramp_in_ball
@@ -100,15 +100,20 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
     objective_path_ : ndarray, or list of ndarray
         The objective after every outer step; never increases.
     kkt_residual_ : float
-        Violation of the optimality conditions at the end, the worst class.
+        Violation of the optimality conditions at the end, the worst class. Exact fits only, as
+        is `kkt_residuals_`.
     kkt_residuals_ : ndarray of shape (n_problems,)
         Per class.
     duality_gap_ : float
-        Of the last convex step, the worst class.
+        Of the last convex step, the worst class; with an `approximation` the solver's estimate
+        of it, half the squared Newton decrement, which then is the certificate.
+    duality_gaps_ : ndarray of shape (n_problems,)
+        Per class.
     n_iter_ : int
         Outer steps, the largest over the classes.
     solver_ : str
-        "smo".
+        "smo"; with an `approximation` (or rows in blocks) "reduction" and, in brackets and
+        joined by "+", its methods: "fixed", "sample", "single", "newton" and "lbfgs".
     approximation_ : str or None
         What stood in for the kernel; None for an exact fit. With "nystroem" `support_vectors_`
         are the landmarks; with "fourier" the model is in ``random_weights_``, ``random_phase_``
@@ -210,7 +215,8 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         self.C_ = of_problems([float(solution.C) for solution in solutions])
         self.ball_active_ = of_problems([bool(solution.ball_active) for solution in solutions])
         self.objective_path_ = paths[0] if len(paths) == 1 else paths
-        self.duality_gap_ = max(solution.gap for solution in solutions)
+        self.duality_gaps_ = np.array([solution.gap for solution in solutions])
+        self.duality_gap_ = float(self.duality_gaps_.max())
         self.solver_ = "smo"
         # the residual of the outer problem certifies, not the gap of its last convex step
         outer = [replace(each, gap=each.violation, n_iter=each.n_outer) for each in solutions]
@@ -250,7 +256,7 @@ class RampClassifier(ProbabilityMixin, ApproximationMixin, BaseKernelClassifier)
         labels = data.classes[data.codes]
         folds = make_folds(cv, "auto", data.X, labels, None, self.random_state)
         scores = held_out_scores(*self._ready_for_folds(data), labels, folds, n_jobs=self.n_jobs)
-        noise = fit_label_noise(scores[:, None], labels)
+        noise = estimate_label_noise(scores[:, None], labels, held_out=True)
         return judge_labels(scores[:, None], labels, noise, fdr=fdr, rows=X)
 
     def _check_parameters(self) -> None:

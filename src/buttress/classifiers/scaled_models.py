@@ -1,4 +1,8 @@
-"""The approximate fits of the four classifiers that have one."""
+"""The approximate fits of the four classifiers that have one.
+
+Of all of them a certificate within the tolerance, or within what rounding of the rows explains,
+says that they are done; those that are not convex must also have no outer steps left to do.
+"""
 
 from __future__ import annotations
 
@@ -72,14 +76,16 @@ def solve_leaky(
     model.solver_ = f"reduction ({solution.method})"
     gaps, objectives = duality_gaps(objective, theta)
     known = bool(np.isfinite(gaps).all())
-    gaps = gaps if known else solution.gap
+    if not known:
+        gaps = np.abs(objective(theta, np.arange(fit.n_problems))[1]).max(axis=0)
     # The solver aims at coefficients; a closed gap is enough where rounding stops it earlier.
     done = solution.converged | (gaps <= model.tol * (1.0 + np.abs(objectives)))
     certificates = [
         ColumnCertificate(float(f), float(gap), solution.n_iter, bool(c))
         for f, gap, c in zip(objectives, gaps, done, strict=True)
     ]
-    model._store_certificates(certificates, kind="duality_gap" if known else "kkt_residual")
+    kind = "duality_gap" if known else "kkt_residual"
+    model._store_certificates(certificates, kind=kind, outer_steps=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +94,7 @@ class ScaledRamp:
 
     weights: Array  # (components, columns)
     offsets: Array  # (n_offsets, columns)
-    certificates: list[ColumnCertificate]
+    certificates: list[ColumnCertificate]  # converged: no outer steps were left to do
     paths: list[Array]
     method: str
 
@@ -120,7 +126,7 @@ def solve_scaled_ramp(
     certificates = [
         ColumnCertificate(float(f * s), float(g * s), int(n), bool(c))
         for f, g, s, n, c in zip(
-            solution.objective, solution.gap, scale, outer.n_outer, solution.converged, strict=True
+            solution.objective, solution.gap, scale, outer.n_outer, outer.finished, strict=True
         )
     ]
     paths = [outer.objective_path[: outer.n_outer[i], i] * scale[i] for i in range(len(scale))]
@@ -147,9 +153,8 @@ def fit_scaled_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
     intercept = ramp.offsets[0] if model.fit_intercept else np.zeros(fit.n_problems)
     model.C_ = of_problems([float(model.C)] * fit.n_problems)
     model.ball_active_ = of_problems([False] * fit.n_problems)
-    model.duality_gap_ = max(certificate.gap for certificate in ramp.certificates)
     model.smoothing_width_ = SMOOTHING_WIDTH
-    return _store_ramp(model, fit, scaled, ramp, intercept, kind="kkt_residual")
+    return _store_ramp(model, fit, scaled, ramp, intercept)
 
 
 def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
@@ -162,17 +167,17 @@ def fit_scaled_double_ramp(model: Any, fit: ScaledFit) -> TrainingScores:
     model.rho_ = of_problems(rho.tolist())
     model.thresholds_ = of_problems(np.column_stack([-rho, rho]))
     model.smoothing_width_ = SMOOTHING_WIDTH * float(model.mu)
-    return _store_ramp(model, fit, scaled, ramp, intercept, kind="duality_gap")
+    return _store_ramp(model, fit, scaled, ramp, intercept)
 
 
 def _store_ramp(
-    model: Any, fit: ScaledFit, scaled: ScaledKernel, ramp: ScaledRamp, intercept: Array, kind: str
+    model: Any, fit: ScaledFit, scaled: ScaledKernel, ramp: ScaledRamp, intercept: Array
 ) -> TrainingScores:
     """Keep the model and its certificates; returns the scores of the training rows."""
     model._store_scaled(fit, scaled, ramp.weights, intercept)
     model.objective_path_ = ramp.paths[0] if fit.n_problems == 1 else ramp.paths
     model.solver_ = f"reduction ({ramp.method})"
-    model._store_certificates(ramp.certificates, kind=kind)
+    model._store_certificates(ramp.certificates, kind="duality_gap")
     training_scores: TrainingScores = model._training_scores(fit)
     return training_scores
 
@@ -203,7 +208,7 @@ def solve_scaled_sets(
     radii: Any,
     *,
     folds: Any = None,
-    tol: float = 1e-9,
+    tol: float = 1e-8,
 ) -> ScaledSets:
     """``min -2 rho + mean loss(rho - y f)`` with ``||f|| <= radius``, all radii and folds."""
     folds = [fit.folds.n_folds] if folds is None else folds
@@ -227,7 +232,7 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
     refuse_beside(model, {"holdout": 0.0})
     scaled = model._scaled_kernel(fit)
     tol = max(float(model.tol), 1e-4) if fit.source.dtype == np.float32 else float(model.tol)
-    sets = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=0.01 * tol)
+    sets = solve_scaled_sets(fit, scaled, loss, [float(model.radius)], tol=tol)
     n_problems = fit.n_problems
     model._store_scaled(fit, scaled, sets.weights, np.zeros(n_problems))
     training: TrainingScores = model._training_scores(fit)
@@ -258,7 +263,9 @@ def fit_scaled_sets(model: Any, fit: ScaledFit, loss: Any) -> None:
     rows = None if fit.data is None else fit.data.X
     model._set_rows = (rows, targets, None if fit.data is None else fit.data.weight)
     # the search for the penalty that has this radius ends by itself
-    model._store_certificates(sets.certificates, kind="duality_gap", limited=False)
+    model._store_certificates(
+        sets.certificates, kind="duality_gap", limited=False, outer_steps=False
+    )
 
 
 def refuse_beside(model: Any, plain: dict[str, Any]) -> None:

@@ -77,7 +77,8 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         "newton" is the library's own solver ("auto" is the same); "conic" is Clarabel (extra
         ``conic``), several times slower.
     tol : float, default=1e-8
-        Bound on the duality gap relative to ``max(1, |objective|)``.
+        Bound on the duality gap relative to ``1 + |objective|``; a larger one is reported where
+        rounding does not explain it (1e-7 for float64 and 1e-4 for float32 rows).
     max_iter : int, default=1000
         Limit on the solver's outer steps, Newton or interior-point ones, per binary problem. With
         an `approximation` there are no more than 60, searches for a penalty, whatever it is.
@@ -124,12 +125,14 @@ class UncertaintySetClassifier(ApproximationMixin, BaseKernelClassifier):
         The primal value P.
     duality_gap_ : float
         ``P + D`` of the worst binary problem, recomputed in float64 (all in
-        ``duality_gaps_``).
+        ``duality_gaps_``); with an `approximation` a bound on the distance from the minimum.
     n_iter_ : int
         Steps of the solver, the largest over the binary problems; with an `approximation` passes
         over the rows.
     solver_ : str
-        "newton", "interior_point" (hinge-shaped losses) or "conic".
+        "newton", "interior_point" (hinge-shaped losses) or "conic"; with an `approximation` (or
+        rows in blocks) "reduction" and, in brackets and joined by "+", its methods: "fixed",
+        "sample", "single", "newton" and "lbfgs".
     uncertainty_sets_ : tuple of two UncertaintySet, or a list of such tuples
         The positive and the negative set at the levels of the solution, in the space of the
         rows. For a linear kernel these are the sets whose distance was minimised; for others

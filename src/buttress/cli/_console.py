@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
@@ -137,6 +138,8 @@ def plain(value: Any) -> Any:
 _seen: set[str] = set()
 # Said to whoever may have trained on the rows that are judged; commands always hold them out.
 _NOT_FOR_COMMANDS = "The scores agree with every label"
+# Of an encoder; a command that has looked through the columns says it itself, and what to do.
+_IDENTIFIER = re.compile(r"column (.+) holds another text in every row")
 
 
 def warn_in_one_line(
@@ -152,6 +155,9 @@ def warn_in_one_line(
     if text in _seen or issubclass(category, (DeprecationWarning, FutureWarning)):
         return
     if text.startswith(_NOT_FOR_COMMANDS):
+        return
+    column = _IDENTIFIER.match(text)
+    if column is not None and any(f"the column {column[1]} is text with" in said for said in _seen):
         return
     _seen.add(text)
     typer.echo(f"buttress: warning: {text}", err=True)

@@ -30,6 +30,8 @@ from buttress.solvers.sets.bias import error_rate_bias
 
 # Folds are solved to the accuracy at which scores no longer change.
 _OUTER, _INNER = 1e-6, 1e-8
+# The gap of uncertainty sets on folds: the search for their norm aims at a tenth of it.
+_SET_GAP = 1e-5
 # Columns whose scores of all training rows are held at a time, for the bias of least error.
 _BIAS_COLUMNS = 16
 
@@ -113,7 +115,7 @@ def set_candidates(
     radii = [float(values["radius"]) for values in combinations]
     n_folds = fit.folds.n_folds
     shape = (fit.n_problems, n_folds, len(radii))
-    sets = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_OUTER)
+    sets = solve_scaled_sets(fit, scaled, loss, radii, folds=range(n_folds), tol=_SET_GAP)
     intercept = sets.intercept
     if model.bias != "primal":
         intercept = _biases(model.bias, fit, scaled, loss, sets, shape)

@@ -91,8 +91,8 @@ class DoubleRampClassifierCV(
         ``support_vectors_``, ``n_support_``, ``coef_``, ``kernel_``, ``objective_``,
         ``objective_path_``, ``duality_gap_``, ``duality_gaps_``, ``kkt_residual_``,
         ``kkt_residuals_``, ``n_iter_``, ``solver_``, ``classes_``, ``approximation_``; with an
-        approximation ``smoothing_width_``, and ``random_weights_``, ``random_phase_`` and
-        ``feature_coef_`` with "fourier") are this object's too.
+        approximation ``smoothing_width_`` and no residuals, and ``random_weights_``,
+        ``random_phase_`` and ``feature_coef_`` with "fourier") are this object's too.
     risk_certificate_ : RiskCertificate
         With `target_risk`: ``n`` answered rows of the test, ``errors`` among them, the upper
         ``bound`` of the error, and more.

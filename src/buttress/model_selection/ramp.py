@@ -91,10 +91,10 @@ class RampClassifierCV(SearchMixin, ApproximationMixin, BaseKernelClassifier):
         Refitted on all rows. Its fitted attributes (``ignored_``, ``suspect_scores_``,
         ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``n_support_``,
         ``coef_``, ``kernel_``, ``objective_``, ``objective_path_``, ``kkt_residual_``,
-        ``kkt_residuals_``, ``duality_gap_``, ``n_iter_``, ``solver_``, ``ball_active_``,
-        ``classes_``, ``approximation_``; with an approximation ``smoothing_width_``, and
-        ``random_weights_``, ``random_phase_`` and ``feature_coef_`` with "fourier") are this
-        object's too.
+        ``kkt_residuals_``, ``duality_gap_``, ``duality_gaps_``, ``n_iter_``, ``solver_``,
+        ``ball_active_``, ``classes_``, ``approximation_``; with an approximation
+        ``smoothing_width_`` and no residuals, and ``random_weights_``, ``random_phase_`` and
+        ``feature_coef_`` with "fourier") are this object's too.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

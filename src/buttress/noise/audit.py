@@ -21,7 +21,7 @@ from buttress.noise.core.crossfit import (
     check_class_sizes,
     check_repeats,
 )
-from buttress.noise.core.fitting import fit_label_noise
+from buttress.noise.core.fitting import estimate_label_noise
 from buttress.noise.core.suspects import LabelSuspects
 from buttress.noise.witnesses import TakenRows, cross_fit
 
@@ -121,7 +121,9 @@ class LabelAudit(DocumentedMixin, CallbackSupportMixin, BaseEstimator):
             check_class_sizes(rows.labels, int(self.cv))
         fits = cross_fit(self, rows, rows.folds(self.cv))
         with fits.tasks.task("noise model"):
-            noise = fit_label_noise(fits.scores, rows.labels, sample_weight=rows.weight)
+            noise = estimate_label_noise(
+                fits.scores, rows.labels, sample_weight=rows.weight, held_out=True
+            )
         suspects = rows.suspects(fits.scores, noise, self.fdr)
         fits.tasks.end()
         return suspects

@@ -300,7 +300,12 @@ class NoiseAwareClassifier(
                 stacklevel=3,
             )
         return estimate_label_noise(
-            scores, rows.labels, prior=self.prior, sample_weight=rows.weight, fewest_rows=1
+            scores,
+            rows.labels,
+            prior=self.prior,
+            sample_weight=rows.weight,
+            fewest_rows=1,
+            held_out=True,
         )
 
     def _may_refuse(self) -> bool:

@@ -123,6 +123,7 @@ def clean_score(
         sample_weight=weight[used],
         level=level,
         row_share=1.0,
+        held_out=True,
     )
     codes = encode(labels, noise.classes)
     answered = encode(held.labels, noise.classes)

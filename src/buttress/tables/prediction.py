@@ -183,8 +183,9 @@ class FilePrediction:
                 "; the model was fitted with --missing error",
             )
             reason = _ROW.sub(lambda said: f"row {numbers[int(said[1])]} ", reason)
-            where = f"{self.path}, rows {numbers[0]} to {numbers[-1]}"
-            raise TableError(f"{where}: {reason}") from None
+            first, last = numbers[0], numbers[-1]
+            where = f"row {first}" if first == last else f"rows {first} to {last}"
+            raise TableError(f"{self.path}, {where}: {reason}") from None
         best = scores if scores.ndim == 1 else scores.max(axis=1)
         _refuse_scores(best, chances, table, f"{self.path}, row ", numbers)
         codes = np.searchsorted(model.classes_, labels)

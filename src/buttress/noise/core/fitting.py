@@ -59,6 +59,14 @@ _LARGEST_PRIOR = 1e6
 FEWEST_ROWS = 10
 # The chance below which the curve counts as not describing the labels, and the bins it is read in.
 _MISFIT, _BINS = 1e-3, 10
+# What scores that agree with every label mean: by whether they are known to be held out.
+_ALL_AGREE = {
+    False: "The scores agree with every label and the rates are zero. Either no label is wrong, or "
+    "the scores come from models that were trained on these rows: use held-out ones.",
+    True: "The scores agree with every label, by models that have not seen the row: no label looks "
+    "wrong, and the noise rates are near zero. Nothing is to be done, unless rows have copies with "
+    "the same wrong label: keep copies in one fold (groups).",
+}
 # Posterior share next to the largest rate that makes it a bound instead of an estimate.
 _AT_BOUND = 0.1
 
@@ -155,8 +163,12 @@ def estimate_label_noise(
     level: float = 0.9,
     fewest_rows: int = FEWEST_ROWS,
     row_share: float = ROW_SHARE,
+    held_out: bool = False,
 ) -> LabelNoise:
-    """`fit_label_noise` for callers that have a use for an estimate from very few rows."""
+    """`fit_label_noise` for callers that have a use for an estimate from very few rows.
+
+    With `held_out` the scores are known to come from models that have not seen their rows.
+    """
     if not isinstance(rates, str) or rates not in ("auto", "uniform", "per_class"):
         raise ValueError(f"rates={rates!r} is not accepted: 'auto', 'uniform' or 'per_class'.")
     a, b = check_prior(prior)
@@ -197,7 +209,7 @@ def estimate_label_noise(
         transition_draws=posterior.transition,
         coefficient_draws=posterior.coefficients,
     )
-    _warn(noise, posterior, table, codes)
+    _warn(noise, posterior, table, codes, held_out)
     return noise
 
 
@@ -229,8 +241,8 @@ def _check_rows(codes: IntArray, classes: NDArray[Any], fewest: int) -> None:
     small = int(counts.argmin())
     if counts[small] < fewest:
         raise ValueError(
-            f"Class {classes[small]!r} has {counts[small]} rows; noise rates need at least "
-            f"{fewest} of every class."
+            f"Class {classes.tolist()[small]!r} has {counts[small]} rows; noise rates need at "
+            f"least {fewest} of every class."
         )
 
 
@@ -302,12 +314,15 @@ def _goodness_of_fit(design: Design, posterior: Posterior, row_share: float) -> 
     return float(chi2.sf(statistic, free)) if free >= 1 else 1.0
 
 
-def _warn(noise: LabelNoise, posterior: Posterior, table: Array, codes: IntArray) -> None:
+def _warn(
+    noise: LabelNoise, posterior: Posterior, table: Array, codes: IntArray, held_out: bool
+) -> None:
     if noise.p_value < _MISFIT:
+        causes = " looks" if held_out else ", or scores that are not held out, look"
         warnings.warn(
             f"The noise model does not describe the scores (p = {noise.p_value:.1g}): rates and "
             "probabilities are rough, the order of the rows still holds. Noise that depends on "
-            "the row, or scores that are not held out, look like this.",
+            f"the row{causes} like this.",
             LabelNoiseWarning,
             stacklevel=4,
         )
@@ -319,9 +334,4 @@ def _warn(noise: LabelNoise, posterior: Posterior, table: Array, codes: IntArray
             stacklevel=4,
         )
     if (favoured(table) == codes[:, None]).all(axis=0).any():
-        warnings.warn(
-            "The scores agree with every label and the rates are zero. Either no label is wrong, "
-            "or the scores come from models that were trained on these rows: use held-out ones.",
-            LabelNoiseWarning,
-            stacklevel=4,
-        )
+        warnings.warn(_ALL_AGREE[held_out], LabelNoiseWarning, stacklevel=4)

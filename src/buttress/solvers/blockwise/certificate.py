@@ -36,7 +36,11 @@ class _DualPass:
                 factor = np.where(target > 0, self.factors[k, 1], self.factors[k, 0])
                 slope = factor * loss.derivative(margin.astype(np.float64))
                 count = member * cost
-                value += (loss.conjugate(slope) * count).sum(axis=0)
+                # Slopes of rows that are held out need not be feasible: nothing balances them.
+                counted = count > 0
+                share = np.zeros(count.shape)
+                share[counted] = loss.conjugate(slope[counted]) * count[counted]
+                value += share.sum(axis=0)
                 vector += tile.raw.T @ (slope * count * target).astype(tile.raw.dtype)
         return value, vector
 

@@ -35,11 +35,15 @@ class RampColumns:
     objective_path : array of shape (steps, columns)
         The objective after every outer step; a finished column repeats its last value.
     n_outer : array of shape (columns,)
+    finished : bool array of shape (columns,)
+        Whether no outer steps were left to do; `solution.converged` also asks that the last
+        convex step reached `inner_tol`.
     """
 
     solution: ColumnSolution
     objective_path: Array
     n_outer: Array
+    finished: BoolArray
 
 
 def solve_ramp_columns(
@@ -70,18 +74,21 @@ def solve_ramp_columns(
         Where the first tangent is taken; zero, where a ramp is its hinge, when not given.
     """
     sample = sample_of(objective, "auto")
-    solutions, paths, counts = [], [], []
+    by_batch = []
     for batch, subproblem in batches(objective):
         begin = None if start is None else start[:, batch]
-        solution, path, outer = _ramp_batch(
-            subproblem, tol, inner_tol, max_outer, max_passes, begin, sample
+        by_batch.append(
+            _ramp_batch(subproblem, tol, inner_tol, max_outer, max_passes, begin, sample)
         )
-        solutions.append(solution)
-        paths.append(path)
-        counts.append(outer)
+    paths = [each.objective_path for each in by_batch]
     longest = max(len(path) for path in paths)
     padded = [np.vstack([path, np.repeat(path[-1:], longest - len(path), 0)]) for path in paths]
-    return RampColumns(joined(solutions), np.hstack(padded), np.concatenate(counts))
+    return RampColumns(
+        joined([each.solution for each in by_batch]),
+        np.hstack(padded),
+        np.concatenate([each.n_outer for each in by_batch]),
+        np.concatenate([each.finished for each in by_batch]),
+    )
 
 
 def _ramp_batch(
@@ -92,7 +99,7 @@ def _ramp_batch(
     max_passes: int,
     start: Array | None,
     sample: Block | None,
-) -> tuple[ColumnSolution, Array, Array]:
+) -> RampColumns:
     ramp, n_columns = objective.rows.loss, len(objective.columns)
     convex = replace(objective, rows=replace(objective.rows, loss=ramp.convex))
     free = replace(objective.columns, alpha=np.zeros(n_columns))
@@ -143,8 +150,8 @@ def _ramp_batch(
         live = everything[~done]
         if len(live) == 0:
             break
-    converged: BoolArray = done & good
-    return ColumnSolution(theta, value, gap, converged, passes, used), np.array(path), n_outer
+    solution = ColumnSolution(theta, value, gap, done & good, passes, used)
+    return RampColumns(solution, np.array(path), n_outer, done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +173,10 @@ class RadiusColumns:
     active: BoolArray
 
 
+# The largest gap, relative to the objective, that rounding of the rows explains.
+_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-7}
+# The search for the norm aims at this share of the gap that is allowed.
+_SEARCHED_SHARE = 0.1
 # Penalties below this share of the first are as good as none; so many are tried at most, each to
 # this accuracy.
 _NO_PENALTY = 1e-10
@@ -176,7 +187,7 @@ def solve_radius_columns(
     objective: Objective,
     radius: Array,
     *,
-    tol: float = 1e-9,
+    tol: float = 1e-8,
     max_passes: int = 500,
 ) -> RadiusColumns:
     """Minimise all columns under a bound on the norm of w.
@@ -191,7 +202,9 @@ def solve_radius_columns(
         Its penalties are ignored.
     radius : array of shape (columns,)
     tol : float
-        A column is finished when that bound, relative to ``1 + |objective|``, is below this.
+        A column is converged when its gap, relative to ``1 + |objective|``, is at most this, or
+        what rounding explains (1e-7; 1e-4 in single precision). The search ends where that
+        bound is a tenth of it.
     max_passes : int
         As in `solve_columns`.
     """
@@ -205,8 +218,9 @@ def solve_radius_columns(
     logs = np.log(top)
     floor = logs + np.log(_NO_PENALTY)
     value: Array = np.zeros(n_columns)
-    bound = np.full(n_columns, np.inf)
+    lower = np.full(n_columns, -np.inf)  # no solution inside has a smaller objective
     penalty, active = np.exp(logs), np.ones(n_columns, dtype=bool)
+    missed = np.zeros(n_columns, dtype=bool)
     passes, used = 0, ""
     live = everything
     for _ in range(_MOST_PENALTIES):
@@ -222,14 +236,15 @@ def solve_radius_columns(
         value[live] = solution.objective - mu * norm**2
         inside = norm <= radius[live]
         free = inside & (logs[live] <= floor[live])
-        slack = 2.0 * mu * norm * np.maximum(radius[live] - norm, 0.0)
-        bound[live] = np.where(inside, slack, np.inf) + solution.gap
+        slack = 2.0 * mu * norm * (radius[live] - norm)
+        lower[live] = np.maximum(lower[live], value[live] - slack - solution.gap)
         penalty[live], active[live] = mu, ~free
-        goal = tol * (1.0 + np.abs(value[live]))
+        goal = _SEARCHED_SHARE * tol * (1.0 + np.abs(value[live]))
         enough = inside & (slack <= goal)
-        # Aim inside by a third of what the bound allows: outside there is no bound.
+        # Aim inside by a third of what the bound allows: outside is no solution.
         aim = np.log(radius[live]) - np.minimum(goal / (6.0 * mu * radius[live] ** 2), 0.1)
         going = ~(enough | free)
+        missed[live] = going
         guess = search.next(live, logs[live], np.log(np.maximum(norm, 1e-300)), aim, inside)
         # A bracket of this width is all rounding of the norms.
         going &= ~search.closed(live)
@@ -237,21 +252,17 @@ def solve_radius_columns(
         if len(live) == 0:
             break
         logs[live] = np.maximum(guess[going], floor[live])
-    # Inside to the last digit: the point that is returned keeps to the bound.
-    norm = np.linalg.norm(theta[:m], axis=0)
-    theta[:m] *= np.minimum(1.0, radius / np.maximum(norm, 1e-300))
+    # Inside to the last digit: the point that is returned keeps to the bound. Where rounding of
+    # the norms ended the search the objective still falls on the way to the bound.
+    share = radius / np.maximum(np.linalg.norm(theta[:m], axis=0), 1e-300)
+    theta[:m] *= np.where(missed, share, np.minimum(1.0, share))
     gap, value = duality_gaps(objective, theta, radius)
     # Where the bound holds nothing back the dual point is only as good as a zero gradient
-    # times the radius; the penalty's own bound is sharper there.
-    gap = np.fmin(gap, bound)
-    done = gap <= np.maximum(10.0 * tol, _rounding(objective)) * (1.0 + np.abs(value))
-    done |= ~active
+    # times the radius; the penalties' own bound is sharper there.
+    gap = np.fmin(gap, np.maximum(value - lower, 0.0))
+    accepted = max(tol, _ROUNDING[np.dtype(objective.source.dtype)])
+    done = gap <= accepted * (1.0 + np.abs(value))
     return RadiusColumns(ColumnSolution(theta, value, gap, done, passes, used), penalty, active)
-
-
-def _rounding(objective: Objective) -> float:
-    """What the gap of a single-precision model can be."""
-    return 1e-4 if objective.source.dtype == np.float32 else 0.0
 
 
 class _PenaltySecant:
