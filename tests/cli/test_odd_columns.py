@@ -150,3 +150,11 @@ def test_the_remedy_works_where_commas_separate_quoted_numbers_too(tmp_path, cap
     words = ["stream", data, "-t", "y", "--decimal", ",", "-o", out, "-q", "--classes", "n,y"]
     assert main([str(word) for word in words]) == 0
     assert len(out.read_text().splitlines()) == 61
+
+
+def test_convert_names_no_options_that_it_has_not(tmp_path, capsys):
+    path = write(tmp_path / "odd.csv", [f"user{i}" for i in range(60)])
+    assert main(["convert", str(path), str(tmp_path / "o.svm"), "-t", "y"]) == 0
+    said = capsys.readouterr().err
+    assert said.rstrip().endswith("Correct it, or leave it out of the file.")
+    assert "--ignore" not in said

@@ -193,7 +193,7 @@ def read_data(
                 f"{path}: {reason}; use --missing impute or --missing drop-rows"
             ) from None
     refuse_decimal_commas(path, features.without(*names(categorical)), decimal)
-    warn_of_many_texts(path, features.without(*names(categorical)))
+    warn_of_many_texts(path, features.without(*names(categorical)), can_ignore=checked)
     values, counts = np.unique(labels, return_counts=True)
     classes = {str(label): int(n) for label, n in zip(values, counts, strict=True)}
     if checked:
@@ -243,8 +243,11 @@ def refuse_decimal_commas(path: Path, table: Table, decimal: str) -> None:
         )
 
 
-def warn_of_many_texts(path: Path, table: Table) -> None:
-    """Say which text columns, dates aside, have a value of their own for most rows."""
+def warn_of_many_texts(path: Path, table: Table, *, can_ignore: bool = True) -> None:
+    """Say which text columns, dates aside, have a value of their own for most rows.
+
+    Whether the command has ``--ignore`` and ``--categorical`` is `can_ignore`.
+    """
     from buttress.tables.derived import looks_like_dates
     from buttress.tables.encoder import MOST_CATEGORIES
     from buttress.tables.grammar import has_decimal_comma, looks_numeric
@@ -260,10 +263,12 @@ def warn_of_many_texts(path: Path, table: Table) -> None:
             what = "too many for categories, they are encoded by their letters"
         if len(odd) < len(different) / 2:
             what = "most are numbers" + (f", {odd[0]!r} is not" if odd else "")
+        remedy = "or leave it out of the file"
+        if can_ignore:
+            remedy = "leave it out with --ignore, or name it in --categorical if it is meant"
         warnings.warn(
             f"{path}: the column {name!r} is text with {len(different)} different values in "
-            f"{len(table)} rows: {what}. Correct it, leave it out with --ignore, or name it in "
-            "--categorical if it is meant.",
+            f"{len(table)} rows: {what}. Correct it, {remedy}.",
             UserWarning,
             stacklevel=2,
         )
