@@ -101,7 +101,8 @@ class ScalarLoss:
     @property
     def scalars(self) -> Any:
         """The functions as compiled loops read them; None where they cannot be compiled."""
-        return _scalars(*(self._compiled[name] for name in _FUNCTIONS[:3]))
+        ready = self._compiled
+        return _scalars(*(ready[name] for name in _FUNCTIONS[:3]))
 
     @property
     def _compiled(self) -> dict[str, Any]:
@@ -126,9 +127,12 @@ class ScalarLoss:
 
     def _everywhere(self, name: str, x: Any) -> Array:
         """One of the functions at every number of an array."""
-        dispatcher = self._compiled[name]
+        function = getattr(self, name)
+        dispatcher, why = compiled_function(function)
+        if why is not None:
+            dispatcher = self._compiled[name]  # which says so
         loop = (
-            np.vectorize(getattr(self, name), otypes=[np.float64])
+            np.vectorize(function, otypes=[np.float64])
             if dispatcher is None
             else _loop(dispatcher)
         )
