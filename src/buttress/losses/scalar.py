@@ -132,9 +132,7 @@ class ScalarLoss:
         if why is not None:
             dispatcher = self._compiled[name]  # which says so
         loop = (
-            np.vectorize(function, otypes=[np.float64])
-            if dispatcher is None
-            else _loop(dispatcher)
+            np.vectorize(function, otypes=[np.float64]) if dispatcher is None else _loop(dispatcher)
         )
         return np.asarray(loop(np.asarray(x, dtype=np.float64)), dtype=np.float64)
 
