@@ -10,6 +10,7 @@ runs (`require`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,7 +24,7 @@ _ASKED = (-30.0, -10.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 10.0, 30.0)
 _FAR_OUT, _NO_BOUND = 1e300, 1e100
 # The slope that a set loss must exceed for two classes, and more for unequal ones.
 _LEAST_SLOPE = 2.0
-_TURN = " Pass buttress.losses.OfNegative(loss), which turns one kind into the other."
+_TURN = ". Pass buttress.losses.OfNegative(loss), which turns one kind into the other."
 # Slopes of the wrong sign that are rounding, relative to the steepest one near zero.
 _ROUNDING = 1e-9
 
@@ -133,7 +134,7 @@ def require_falling(loss: Any) -> None:
     ...
     ValueError: loss=Logistic(slope=1.0) is not accepted: losses here are functions of the ...
     """
-    wrong = _what_is_wrong(loss, -1.0, "rises")
+    wrong = _what_is_wrong(loss, -1.0, "rises", lambda: _TURN)
     if wrong is not None:
         raise ValueError(
             f"loss={loss!r} is not accepted: losses here are functions of the margin y f(x) and "
@@ -152,14 +153,7 @@ def require_rising(loss: Any) -> None:
     ...
     ValueError: loss=LeakyHockeyStick(r=inf) is not accepted: losses here are functions of ...
     """
-    wrong = _what_is_wrong(loss, 1.0, "falls")
-    if wrong is not None and wrong.endswith(_TURN):
-        bound = steepest_slope(OfNegative(loss))
-        if bound <= _LEAST_SLOPE:
-            wrong = (
-                f"falls, and the slope of OfNegative(loss) is at most {bound:g}, where two classes "
-                f"need one above {_LEAST_SLOPE:g}."
-            )
+    wrong = _what_is_wrong(loss, 1.0, "falls", lambda: _turned_to_rise(loss))
     if wrong is not None:
         raise ValueError(
             f"loss={loss!r} is not accepted: losses here are functions of z = rho - y f(x) and "
@@ -167,7 +161,18 @@ def require_rising(loss: Any) -> None:
         )
 
 
-def _what_is_wrong(loss: Any, sign: float, otherwise: str) -> str | None:
+def _turned_to_rise(loss: Any) -> str:
+    """The remedy for a loss that falls, or why there is none."""
+    bound = steepest_slope(OfNegative(loss))
+    if bound > _LEAST_SLOPE:
+        return _TURN
+    return (
+        f", and the slope of OfNegative(loss) is at most {bound:g}, where two classes need one "
+        f"above {_LEAST_SLOPE:g}."
+    )
+
+
+def _what_is_wrong(loss: Any, sign: float, otherwise: str, remedy: Callable[[], str]) -> str | None:
     """What a loss does that should have slopes of this sign only, and the remedy."""
     asked = np.array(_ASKED)
     with np.errstate(all="ignore"):
@@ -179,7 +184,7 @@ def _what_is_wrong(loss: Any, sign: float, otherwise: str) -> str | None:
         return f"is flat from {asked[0]:g} to {asked[-1]:g}." if flat else None
     if (slopes > 0.0).any():
         return f"{otherwise} at {against[0]:g}."
-    return f"{otherwise}.{_TURN}"
+    return f"{otherwise}{remedy()}"
 
 
 _PROPERTIES = frozenset({"curvature_bound"})

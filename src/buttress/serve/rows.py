@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NoReturn
 
 from buttress.serve.errors import RequestError
-from buttress.tables.grammar import MISSING, csv_reason, csv_rows, delimiter_of
+from buttress.tables.grammar import MISSING, csv_reason, csv_rows, delimiter_of, is_blank_line
 from buttress.tables.table import listed
 
 try:
@@ -295,7 +295,7 @@ def _csv_rows(text: str, most_rows: int) -> RequestRows:
     header = next((line for line in text.split("\n") if line.strip()), "")
     reader = csv_rows(io.StringIO(text, newline=""), delimiter_of(header))
     try:
-        first: list[str] = next((one for one in reader if not _is_blank_line(one)), [])
+        first: list[str] = next((one for one in reader if not is_blank_line(one)), [])
         names = tuple(name.strip() for name in first)
         if not names:
             raise RequestError("the body is empty: expected CSV with a header", 400)
@@ -303,7 +303,7 @@ def _csv_rows(text: str, most_rows: int) -> RequestRows:
             raise RequestError("the header names a column twice")
         values: list[Sequence[Any]] = []
         for record in reader:
-            if not record or (len(names) > 1 and _is_blank_line(record)):
+            if not record or (len(names) > 1 and is_blank_line(record)):
                 continue
             if len(record) != len(names):
                 raise RequestError(
@@ -317,10 +317,6 @@ def _csv_rows(text: str, most_rows: int) -> RequestRows:
         raise RequestError(f"the body is not CSV: {csv_reason(error)}", 400) from None
     _check_number(len(values), most_rows)
     return RequestRows(names, values, "csv")
-
-
-def _is_blank_line(record: Sequence[str]) -> bool:
-    return len(record) < 2 and not "".join(record).strip()
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:

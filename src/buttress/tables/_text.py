@@ -20,6 +20,7 @@ from buttress.tables.grammar import (
     delimiter_of,
     field_label,
     header_names,
+    is_blank_line,
     json_fields,
     refuse_nul,
     to_label,
@@ -88,7 +89,7 @@ def _csv_header(path: Path, file: IO[str], decimal: str) -> tuple[list[str], Any
         if line.strip():
             break
     reader = csv_rows(chain(start, lines), delimiter_of("".join(start[-1:]), decimal))
-    fields = next((row for row in csv_records(reader) if not _is_blank_line(row)), [])
+    fields = next((row for row in csv_records(reader) if not is_blank_line(row)), [])
     try:
         return header_names(fields), reader
     except Malformed as reason:
@@ -156,7 +157,7 @@ def _csv_block(
     rows: list[list[str]] = []
     lines: list[int] = []
     for row in csv_records(reader):
-        if not row or (width > 1 and _is_blank_line(row)):
+        if not row or (width > 1 and is_blank_line(row)):
             continue
         if len(row) != width:
             raise TableError(
@@ -167,11 +168,6 @@ def _csv_block(
         if len(rows) == block_rows:
             break
     return rows, lines
-
-
-def _is_blank_line(row: list[str]) -> bool:
-    """Whether a row is a line without a character but blanks, as editors leave at the end."""
-    return len(row) < 2 and not "".join(row).strip()
 
 
 def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -27,11 +27,11 @@ from buttress.tables.table import (
     TableError,
     as_table,
     as_text,
+    boolean_hint,
     is_missing,
     is_number,
     lacking,
     listed,
-    said_of_truths,
 )
 
 # Texts of a column that are categories, unless told otherwise; more are free text.
@@ -342,7 +342,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             new = sorted({filled[row] for row in np.flatnonzero(codes < 0)})
             raise TableError(
                 f"column {name!r} holds a category that the model does not know: {listed(new)}"
-                f"{said_of_truths(new, categories)}"
+                f"{boolean_hint(new, categories)}"
             )
         block = np.zeros((len(codes), len(categories)))
         rows = np.flatnonzero(codes >= 0)

@@ -234,6 +234,11 @@ def csv_records(reader: Any) -> Iterator[list[str]]:
         yield row
 
 
+def is_blank_line(row: Sequence[str]) -> bool:
+    """Whether a row is a line without a character but blanks, as editors leave at the end."""
+    return len(row) < 2 and not "".join(row).strip()
+
+
 def csv_text(header: Sequence[Any], rows: Iterable[Iterable[Any]]) -> str:
     """Rows as CSV, below the names of their columns."""
     text = io.StringIO()

@@ -126,14 +126,14 @@ def refuse_too_large(table: Table, where: str, first: int = 1) -> None:
             raise TableError(f"{where}, row {first + row}: column {name!r} {what}")
 
 
-def said_of_truths(texts: Iterable[str], known: Collection[str]) -> str:
+def boolean_hint(texts: Iterable[str], known: Collection[str]) -> str:
     """The end of a message about unknown texts, where true of JSON met a "true" that is known.
 
     Examples
     --------
-    >>> said_of_truths(["True"], ["false", "true"])
+    >>> boolean_hint(["True"], ["false", "true"])
     "; true and false of JSON are the texts 'True' and 'False'"
-    >>> said_of_truths(["Oslo"], ["oslo"])
+    >>> boolean_hint(["Oslo"], ["oslo"])
     ''
     """
     if any(text in ("True", "False") and text.lower() in known for text in texts):

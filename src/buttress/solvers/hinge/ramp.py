@@ -48,7 +48,7 @@ class RampSolution(HingeSolution):
         The objective after every outer step; never increases.
     n_outer : int
         Outer steps.
-    left : float or None
+    ball_gap : float or None
         In the ball's form: how far the mean loss may fall within the ball when ``f_C`` is exact.
     """
 
@@ -59,17 +59,17 @@ class RampSolution(HingeSolution):
     ball_active: bool
     objective_path: Array
     n_outer: int
-    left: float | None
+    ball_gap: float | None
 
     def worth(self, g: Array, b: float, squared_norm: float) -> Worth:
         """Objective, gap and violation of a model with these row values, bias and norm."""
         worth = super().worth(g, b, squared_norm)
-        if self.left is None:
+        if self.ball_gap is None:
             return worth
         terms = self.certificate.terms
         total = float(terms.weight.sum())
         loss = terms.loss(g, np.array([b])[: terms.n_groups])
-        return worth._replace(objective=loss / total, gap=worth.gap / total + self.left)
+        return worth._replace(objective=loss / total, gap=worth.gap / total + self.ball_gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,7 @@ def solve_ramp_in_ball(
         )
     else:
         stationary = minimize_dc(problem, start=start, tol=tol, max_iter=max_iter)
-    return _solution(problem, stationary, stationary.point.C, stationary.point.left)
+    return _solution(problem, stationary, stationary.point.C, stationary.point.ball_gap)
 
 
 def _thresholds(b: float, fit_intercept: bool) -> Array:
@@ -204,13 +204,13 @@ def _thresholds(b: float, fit_intercept: bool) -> Array:
 
 
 def _solution(
-    problem: HingeProblem, stationary: DCSolution[Any], C: float, left: float | None = None
+    problem: HingeProblem, stationary: DCSolution[Any], C: float, ball_gap: float | None = None
 ) -> RampSolution:
     point: HingePoint = stationary.point
     step = point.step
     assert step is not None
     terms = problem.terms
-    if left is not None:
+    if ball_gap is not None:
         terms = replace(terms, weight=C * terms.weight)
     has_intercept = len(point.threshold) > 0
     return RampSolution(
@@ -221,7 +221,7 @@ def _solution(
         a=step.a,
         clipped=problem.pattern(point),
         C=C,
-        ball_active=left is not None and stationary.point.ball_active,
+        ball_active=ball_gap is not None and stationary.point.ball_active,
         objective=stationary.objective,
         objective_path=stationary.objective_path,
         gap=stationary.gap,
@@ -231,7 +231,7 @@ def _solution(
         converged=stationary.converged,
         w=step.w,
         certificate=certificate_of(terms, stationary.pattern, step),
-        left=left,
+        ball_gap=ball_gap,
     )
 
 
@@ -257,7 +257,7 @@ class _BallPoint(HingePoint):
     C: float = 1.0
     ball_active: bool = False
     # How far the mean loss of the convex step may fall within the ball when f_C is exact.
-    left: float = 0.0
+    ball_gap: float = 0.0
 
 
 class _BallProblem(_RampProblem):
@@ -274,7 +274,7 @@ class _BallProblem(_RampProblem):
         """How far the mean loss may be above the least in the ball."""
         assert isinstance(point, _BallPoint)
         penalised = HingeProblem(self.K, replace(self.terms, weight=point.C * self.terms.weight))
-        return penalised.gap(pattern, point) / float(penalised.terms.weight.sum()) + point.left
+        return penalised.gap(pattern, point) / float(penalised.terms.weight.sum()) + point.ball_gap
 
     def step(self, pattern: BoolArray, warm: HingePoint | None, tol: float) -> _BallPoint:
         penalty = warm.C if isinstance(warm, _BallPoint) and warm.step is not None else None
@@ -332,7 +332,7 @@ class _RadiusSearch:
                 if (best := self._best_in_ball(norm, before)) is not None:
                     return best
                 if high > C * _LARGEST_GROWTH:
-                    return self._point(active=False, left=self._left(norm))
+                    return self._point(active=False, ball_gap=self._ball_gap(norm))
                 low, high, before = high, 4.0 * high, norm
         C = float(brentq(self.beyond, low, high, xtol=1e-300, rtol=1e-13))
         self.norm(C)
@@ -344,24 +344,24 @@ class _RadiusSearch:
         A norm that no longer grows may grow again with a larger C: the one is asked at which the
         dual point leaves no room for that.
         """
-        point = self._point(active=False, left=self._left(norm))
+        point = self._point(active=False, ball_gap=self._ball_gap(norm))
         mean = self._mean_loss(point)
         enough = _AS_GOOD * (1.0 + abs(mean))
-        if point.left <= enough:
+        if point.ball_gap <= enough:
             at_radius = norm >= (1.0 - _SATURATED) * self.problem.radius
             return replace(point, ball_active=at_radius)
         if norm > (1.0 + _SATURATED) * before:
             return None
-        far = point.C * point.left / enough
+        far = point.C * point.ball_gap / enough
         if self.beyond(far) >= 0:
             return None
-        left = self._left(self.beyond(far) + self.problem.radius)
+        ball_gap = self._ball_gap(self.beyond(far) + self.problem.radius)
         assert self.last is not None
         fall = max(mean - self._mean_loss(self.last), 0.0)
-        settled = left <= 2.0 * enough and fall <= _SATURATED * (1.0 + abs(mean))
-        return replace(point, left=left + fall) if settled else None
+        settled = ball_gap <= 2.0 * enough and fall <= _SATURATED * (1.0 + abs(mean))
+        return replace(point, ball_gap=ball_gap + fall) if settled else None
 
-    def _left(self, norm: float) -> float:
+    def _ball_gap(self, norm: float) -> float:
         """How far the mean loss may fall from that of the last ``f_C`` within the ball.
 
         The dual point of ``1/2 ||f||^2 + C loss`` says so: ``C loss(f) >= C loss(f_C) +
@@ -375,9 +375,9 @@ class _RadiusSearch:
         value = self.problem.step_value(self.pattern, point) - 0.5 * point.squared_norm
         return value / float(self.problem.terms.weight.sum())
 
-    def _point(self, active: bool, left: float = 0.0) -> _BallPoint:
+    def _point(self, active: bool, ball_gap: float = 0.0) -> _BallPoint:
         last = self.last
         assert last is not None
         assert last.step is not None
         step = replace(last.step, n_iter=self.steps)
-        return _BallPoint(last.c, last.g, last.threshold, step, self.last_C, active, left)
+        return _BallPoint(last.c, last.g, last.threshold, step, self.last_C, active, ball_gap)

@@ -27,7 +27,7 @@ from buttress.tables.grammar import (
 )
 from buttress.tables.other_files import NOT_UTF8
 from buttress.tables.stream.outputs import StreamChanged
-from buttress.tables.table import listed, said_of_truths
+from buttress.tables.table import boolean_hint, listed
 
 # Of a text where nobody knows categories.
 _NUMBERS_ONLY = (
@@ -299,7 +299,7 @@ class RowParser:
             raise Malformed(f"the feature {name!r} is missing")
         if name in self.categories:
             if cell.strip() not in self.categories[name]:
-                hint = said_of_truths([cell.strip()], self.categories[name])
+                hint = boolean_hint([cell.strip()], self.categories[name])
                 raise Malformed(f"the feature {name!r} holds an unknown category: {cell!r}{hint}")
             return cell.strip()
         try:

@@ -22,7 +22,7 @@ from buttress.tables.stream._labels import LabelStream
 from buttress.tables.stream._saving import held_checkpoint, saved_state
 from buttress.tables.stream.outputs import Lines
 from buttress.tables.stream.rows import LineReader, Row, RowParser
-from buttress.tables.table import Table, listed, objects, said_of_truths
+from buttress.tables.table import Table, boolean_hint, listed, objects
 
 # Lines that are no rows, kept until they are written.
 _MOST_REJECTS = 10_000
@@ -232,7 +232,7 @@ class StreamRun:
         if label is not None and known and str(label) not in known:
             raise Malformed(
                 f"the class {str(label)!r} was not announced: {listed(known)}"
-                f"{said_of_truths([str(label)], known)}"
+                f"{boolean_hint([str(label)], known)}"
             )
 
     def _reject(self, stream: str, line: int, reason: str, text: str) -> None:
